@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -273,9 +273,10 @@ class _FoldFits:
 
     def __init__(self, family: Family[Any], data: Chunks, fold: NDArray[np.intp], n_folds: int, loss: str) -> None:
         self.data = data
-        self._losses = family.energies if loss == "energy" else getattr(family, "hinge_losses", None)
-        if self._losses is None:
+        losses = family.energies if loss == "energy" else getattr(family, "hinge_losses", None)
+        if losses is None:
             raise ValueError(f"{type(family).__name__} has no hinge loss: use MultiFold(loss='energy')")
+        self._losses: Callable[[Any, Block], NDArray[Any]] = losses
         self._family = family
         self._fold = fold
         self._thetas: list[Any] = [None] * n_folds

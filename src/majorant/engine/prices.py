@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-RUNGS = 8.0 ** np.arange(5, -6, -1)
+RUNGS = (8.0 ** np.arange(5, -6, -1)).astype(np.float64)
 """Prices of the first pass, relative to one over the mean budget of a unit, in descending order."""
 STEPS = 12
 """Prices of the second pass, from one rung down to the next."""
@@ -34,12 +34,12 @@ def spending_price(excesses: Callable[[NDArray[np.float64]], NDArray[np.float64]
         A proposal at this price may exceed the budget, and is blended then. Where none spends enough, the price of the
         one that spends most.
     """
-    prices = unit * RUNGS
+    prices = np.asarray(unit * RUNGS, dtype=np.float64)
     spent = excesses(prices)
     at = _first(spent, budget)
     if at == 0 or spent[at] == spent[at - 1]:  # the price makes no difference, or the proposal too little
         return float(prices[at])
-    prices = np.geomspace(prices[at - 1], prices[at], STEPS + 1)[1:]
+    prices = np.geomspace(prices[at - 1], prices[at], STEPS + 1)[1:].astype(np.float64)
     return float(prices[_first(excesses(prices), budget)])
 
 

@@ -113,7 +113,7 @@ class MarginFamily:
         rivals[rows, codes] = -np.inf
         energies = self.energies(theta, block)
         regrets = energies - energies.min(axis=1, keepdims=True)
-        return np.maximum((rivals.max(axis=1) - own)[:, None] + regrets, 0.0)
+        return np.asarray(np.maximum((rivals.max(axis=1) - own)[:, None] + regrets, 0.0))
 
     def statistics(self, block: Block, q: Latent, theta: Weights | None) -> NDArray[np.float64]:
         samples, at = self.problem.samples, self._at(block)
