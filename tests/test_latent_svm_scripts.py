@@ -124,3 +124,14 @@ def test_its_mosaics(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = [np.roll(plans, (a, b), (1, 2)) for a in (-1, 0, 1) for b in (-1, 0, 1)]
     kept = np.max([np.mean(images.digits == m[images.y], axis=(1, 2)) for m in moved], axis=0)
     assert 0.8 < kept.mean() < 0.95
+
+
+def test_stickiness(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where rows are orthogonal the concave-convex procedure keeps its start, and leaves no budget to other bounds."""
+    module = script("stickiness", monkeypatch)
+    reached = module.main(["--quick"])
+    assert "| 1000 | CCP |" in capsys.readouterr().out
+    assert set(reached) == {(d, method) for d in (100, 1000) for method in module.METHODS}
+    assert all(reached[1000, m]["changed"] == 0 for m in module.METHODS if m != "annealed start")
+    assert reached[100, "CCP"]["changed"] > 0.2
+    assert reached[100, "annealed start"]["found"] > 0.9
