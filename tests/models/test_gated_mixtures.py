@@ -119,7 +119,7 @@ def test_one_known_row_tells_the_component_of_its_group() -> None:
 def test_a_covariate_that_is_no_number_is_named(value: float) -> None:
     x, gate = counts(np.arange(60) % 2), np.zeros((60, 2))
     gate[7, 1] = value
-    with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column 1"):
+    with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column z2"):
         Gauged(2).fit(x, gating=gate)
     with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column age"):
         Gauged(2).fit(x, gating=pd.DataFrame(gate, columns=["sex", "age"]))
@@ -195,9 +195,9 @@ def test_covariates_that_separate_are_named_and_have_no_errors(kind: str, groupe
     gate, state = separating(kind)
     x = counts(state)
     given = {"gating": gate, **({"groups": np.arange(400)} if grouped else {})}
-    with pytest.warns(ConvergenceWarning, match="Gating by column 1 separates components"):
+    with pytest.warns(ConvergenceWarning, match="Gating by z1 separates components"):
         model = Gauged(2, random_state=0).fit(x, **given)
-    assert model.regular_ and "column 1 separates" in model.separated_ and "Gating by column 1" in str(model.summary())
+    assert model.regular_ and "z1 separates" in model.separated_ and "Gating by z1" in str(model.summary())
     errors, intervals = model.standard_errors(x, **given), model.confidence_intervals(x, **given)
     assert np.isnan(errors["gating_coef"][1, 1])
     assert all(np.isnan(end[1, 1]) for end in intervals["gating_coef"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import majorant as mj
-from majorant.models.latent_class_analysis.steps import DistalOutcome
+from majorant.models.latent_class_analysis.effects import DistalOutcome
 
 METHODS = [("ml", "proportional"), ("ml", "modal"), ("bch", "modal"), ("bch", "proportional"), ("two-step", "modal")]
 

@@ -28,14 +28,13 @@ from majorant.engine.mixture import Array, Drawn, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
 from majorant.laws.separation import unbounded_directions
+from majorant.models.covariates import Covariates
 from majorant.models.likelihood_model import LikelihoodModel
 from majorant.models.mixture_rows import (
     ACCEPTED,
     Rows,
     check_gating,
     check_given,
-    column_names,
-    covariates,
     density_and_responsibilities,
     drawn_states,
     in_rows,
@@ -73,6 +72,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     estimate_names_: list[str]
     gating_center_: Array
     gating_scale_: Array
+    covariates_: Covariates
 
     # What a model says of itself
 
@@ -123,8 +123,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         columns = list(self._columns(self._numbers(X), fitting=fitting))
         if fitting and gating is not None:
-            standardise_gating(self, covariates(gating, n, None), weights)
-            self.gating_names_in_ = column_names(gating, len(self.gating_center_))
+            standardise_gating(self, gating, n, weights)
         law, extra, codes = self._law(n, groups, gating, component_labels)
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)
@@ -145,7 +144,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
 
     def _gating(self, gating: Any, n: int) -> Array:
         """Return a constant column, and standardised covariates."""
-        table = covariates(gating, n, len(self.gating_center_))
+        table = self.covariates_.table(gating, n)
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
 
     def _columns_of(self, source: StoredRows) -> Mapped:

@@ -167,7 +167,7 @@ class MixtureEstimator(FittedMixture):
         groups : array-like of shape (n_samples,), optional
             Rows of one group have the same component.
         gating : array-like of shape (n_samples, n_covariates), optional
-            Covariates on which the weights of the components depend.
+            Covariates on which the weights of the components depend: numbers, and in a data frame text.
         component_labels : array-like of shape (n_samples,), optional
             Components that are known, from 0; -1 where one is not.
 
@@ -390,7 +390,7 @@ class MixtureEstimator(FittedMixture):
         order = np.arange(len(shares)) if keeps_order else ordered(rounded, first)
         self._keep_estimates(contest, ends.theta, shares, order)
         if "gating_coef" not in self.estimate_names_:  # of a fit before this one
-            for name in ("gating_coef_", "gating_center_", "gating_scale_", "gating_names_in_"):
+            for name in ("gating_coef_", "gating_center_", "gating_scale_", "gating_names_in_", "covariates_"):
                 self.__dict__.pop(name, None)
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
@@ -400,7 +400,7 @@ class MixtureEstimator(FittedMixture):
         self.degeneracy_ = self._degeneracy(contest, ends, order)
         self.regular_ = not self.degeneracy_
         directions = unbounded_directions(on, ends.theta)
-        names = [f"column {j + 1}" for j in range(len(self.gating_center_))] if directions.size else []
+        names = list(self.gating_names_in_) if directions.size else []
         law: Any = mixture.law
         self.separated_ = of_separated(directions, law.vector(ends.theta.law)[0], names) if names else ""
         self.n_iter_ = len(self.trace_)

@@ -15,6 +15,7 @@ from majorant.data.storage import StoredRows
 from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.models.covariates import Covariates
 
 Array = NDArray[np.float64]
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
@@ -187,44 +188,14 @@ def in_rows(columns: Source, row_weight: float) -> Source:
     return Mapped(columns, counted)
 
 
-def covariates(gating: Any, n: int, n_columns: int | None) -> Array:
-    """Return the covariates of n rows as a table; `n_columns` of them where a fit had so many.
-
-    Raises
-    ------
-    ValueError
-        If they are not finite, or not as many as rows, or as in the fit.
-    """
-    table = np.asarray(gating, dtype=np.float64)
-    table = table[:, None] if table.ndim == 1 else table
-    if len(table) != n or table.ndim != 2:
-        raise ValueError(f"gating must have a row for each of the {n} rows of X; got shape {np.shape(gating)}")
-    wrong = np.argwhere(~np.isfinite(table))
-    if len(wrong):
-        i, j = wrong[0].tolist()
-        name = list(gating.columns)[j] if hasattr(gating, "columns") else j
-        raise ValueError(
-            f"gating must hold finite numbers; row {i} has {table[i, j]} in column {name}: leave such rows out, or "
-            "fill them in"
-        )
-    if n_columns is not None and table.shape[1] != n_columns:
-        raise ValueError(f"gating has {table.shape[1]} columns; the fit had {n_columns}")
-    return table
-
-
-def column_names(table: Any, n: int) -> list[str]:
-    """Return the names of n covariates: of the columns of a data frame, of a series, or z1, z2 and so on."""
-    names = list(getattr(table, "columns", [getattr(table, "name", None)]))
-    names = names if len(names) == n else [None] * n
-    return [f"z{j + 1}" if name is None else str(name) for j, name in enumerate(names)]
-
-
-def standardise_gating(model: Any, table: Array, weights: Array | None) -> None:
-    """Set the weighted means and standard deviations of covariates, whatever the order of rows.
+def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -> None:
+    """Set the covariates of a fit, with weighted means and standard deviations, whatever the order of rows.
 
     Coefficients of an earlier fit, at which a warm start begins, are told for these, so that logits stay as they are.
     """
-    units = distinct_units([table], weights)
+    model.covariates_ = Covariates.learned(gating, n)
+    model.gating_names_in_ = model.covariates_.column_names
+    units = distinct_units([model.covariates_.table(gating, n)], weights)
     rows, counts = units.columns[0], units.weights / units.row_weight
     center = np.average(rows, axis=0, weights=counts)
     deviation = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))

@@ -13,133 +13,27 @@ class (ML), or weights of the classes (naive, BCH). Both steps are one stacked s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from scipy.stats import chi2, norm
 
-from majorant._frames import data_frame
-from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user
+from majorant._validation import check_choice, check_sample_weight, levels_to_user
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Mixture, OnData, Parameters
-from majorant.models.mixture_rows import column_names, covariates
 from majorant.results.information import observed_information, packed, unpacked
 
 Array = NDArray[np.float64]
-Method = Literal["ml", "bch", "two-step", "naive"]
+Method = Literal["one-step", "ml", "bch", "two-step", "naive"]
 METHODS: tuple[Method, ...] = ("ml", "bch", "two-step", "naive")
 ASSIGNMENTS = ("proportional", "modal")
 LEAST_SEPARATION = 0.5
 """Entropy R2 below which estimates in several steps are biased."""
 STEP = 1e-4
 TINY = 1e-300
-ALIKE = 1e-10
-"""Relative size below which a difference is one of rounding."""
-
-
-@dataclass(frozen=True)
-class CovariateEffects:
-    """How covariates change the odds of the classes against the first.
-
-    Attributes
-    ----------
-    method : str
-    names : tuple of str
-        Of the columns: a constant, then the covariates.
-    coef : ndarray of shape (n_components, 1 + covariates)
-        Logits against the first class, in the units of the covariates.
-    standard_errors : ndarray of shape (n_components, 1 + covariates)
-        Corrected for the classes having been estimated; zero for the first class.
-    uncorrected_errors : ndarray of shape (n_components, 1 + covariates)
-        As if the earlier step were certain.
-    covariance : ndarray
-        Of the coefficients of all classes but the first.
-    """
-
-    method: str
-    names: tuple[str, ...]
-    coef: Array
-    standard_errors: Array
-    uncorrected_errors: Array
-    covariance: Array
-
-    @property
-    def odds_ratios(self) -> Array:
-        """Exponentials of the coefficients."""
-        return np.asarray(np.exp(self.coef))
-
-    def to_frame(self, level: float = 0.95) -> Any:
-        """Return a data frame with a row for each coefficient: odds ratio, interval, z and p-value."""
-        z = float(norm.ppf(0.5 + level / 2))
-        rows = [
-            (k + 1, name, b, e, np.exp(b), np.exp(b - z * e), np.exp(b + z * e), b / e, 2 * norm.sf(abs(b / e)))
-            for k in range(1, len(self.coef))
-            for name, b, e in zip(self.names, self.coef[k], self.standard_errors[k], strict=True)
-        ]
-        heads = ("class", "name", "coef", "standard_error", "odds_ratio", "low", "high", "z", "p_value")
-        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
-
-
-@dataclass(frozen=True)
-class DistalOutcome:
-    """An outcome in each class.
-
-    Attributes
-    ----------
-    method : str
-    levels : tuple
-        Of an outcome of categories; empty for numbers.
-    estimates : ndarray of shape (n_components, 1 or levels)
-        Means, or shares of the levels.
-    standard_errors, uncorrected_errors : ndarray of the same shape
-    covariance : ndarray
-        Of the estimates, class by class.
-    """
-
-    method: str
-    levels: tuple[Any, ...]
-    estimates: Array
-    standard_errors: Array
-    uncorrected_errors: Array
-    covariance: Array
-
-    def test(self) -> tuple[float, int, float]:
-        """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
-
-        Directions without a variance that could be told from rounding are left out, with their degrees of freedom.
-
-        Raises
-        ------
-        ValueError
-            If there is one class only.
-        """
-        k, c = self.estimates.shape
-        if k == 1:
-            raise ValueError("there is one class: nothing to compare; fit two classes or more")
-        free = max(c - 1, 1)
-        contrast = np.kron(np.column_stack([-np.ones(k - 1), np.eye(k - 1)]), np.eye(c)[:free])
-        apart = contrast @ self.estimates.ravel()
-        variances, directions = np.linalg.eigh(contrast @ self.covariance @ contrast.T)
-        told = variances > ALIKE * max(float(variances[-1]), float(np.abs(self.estimates).max()) ** 2 * ALIKE)
-        df = int(told.sum())
-        statistic = float(((apart @ directions[:, told]) ** 2 / variances[told]).sum())
-        return statistic, df, float(chi2.sf(statistic, df)) if df else 1.0
-
-    def to_frame(self, level: float = 0.95) -> Any:
-        """Return a data frame with a row for each class and level: estimate, error and interval."""
-        z = float(norm.ppf(0.5 + level / 2))
-        names = self.levels or ("mean",)
-        rows = [
-            (k + 1, name, x, e, x - z * e, x + z * e)
-            for k in range(len(self.estimates))
-            for name, x, e in zip(names, self.estimates[k], self.standard_errors[k], strict=True)
-        ]
-        heads = ("class", "level", "estimate", "standard_error", "low", "high")
-        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
 
 
 class Earlier(NamedTuple):
@@ -348,74 +242,3 @@ def of_outcome(y: Array, w: Array, shares: Array, *, is_categorical: bool) -> La
         return beta
 
     return Later(psi, solve)
-
-
-def effects(names: Sequence[str], beta: Array, corrected: Array, plain: Array, method: str) -> CovariateEffects:
-    """Return coefficients of all classes, zero for the first."""
-    m = len(names)
-
-    def table(values: Array) -> Array:
-        return np.concatenate([np.zeros((1, m)), values.reshape(-1, m)])
-
-    errors, uncorrected = (table(np.sqrt(np.maximum(np.diag(v), 0.0))) for v in (corrected, plain))
-    return CovariateEffects(method, tuple(names), table(beta), errors, uncorrected, corrected)
-
-
-def outcome(levels: tuple[Any, ...], k: int, beta: Array, corrected: Array, plain: Array, method: str) -> DistalOutcome:
-    """Return estimates of the classes."""
-    c = max(len(levels), 1)
-    size = k * c
-    errors, uncorrected = (np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c) for v in (corrected, plain))
-    return DistalOutcome(method, levels, beta[:size].reshape(k, c), errors, uncorrected, corrected[:size, :size])
-
-
-def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, list[str]]:
-    """Return a constant beside the covariates, and the names of all columns.
-
-    Raises
-    ------
-    ValueError
-        If there is one class only, or if in the rows that count a column is a linear function of those before it.
-    """
-    if k == 1:
-        raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
-    table = covariates(given, len(weights), None)
-    names = column_names(given, table.shape[1])
-    rows = table[weights > 0]
-    away = rows - rows.mean(axis=0)
-    for j, name in enumerate(names):
-        beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)
-        rest = away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]
-        size = float(np.linalg.norm(away[:, j]))
-        if size <= ALIKE * np.linalg.norm(rows[:, j]):
-            raise ValueError(f"covariate {name!r} does not vary, so it has no effect: leave it out")
-        if np.linalg.norm(rest) <= ALIKE * size:
-            raise ValueError(
-                f"covariate {name!r} is a linear function of those before it, "
-                "so it has no effect of its own: leave it out"
-            )
-    return np.column_stack([np.ones(len(table)), table]), ["Intercept", *names]
-
-
-def outcome_table(y: Any, weights: Array) -> tuple[Array, tuple[Any, ...]]:
-    """Return numbers as one column, or a column for each level of text, and the levels.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value a row, one is missing, or all that count are the same.
-    """
-    values, n = np.asarray(y), len(weights)
-    if values.shape != (n,):
-        raise ValueError(f"y must be one value a row, shape ({n},); got shape {values.shape}")
-    missing = is_missing(values)
-    if missing.any():
-        raise ValueError(f"y has no value in row {int(missing.argmax())}: leave the row out of X and y")
-    known = values[weights > 0]
-    is_number = values.dtype.kind in "biuf"
-    if np.ptp(known.astype(float)) <= ALIKE * np.abs(known).max() if is_number else len(set(known.tolist())) < 2:
-        raise ValueError(f"y is {known.tolist()[0]!r} in every row: give an outcome that varies")
-    if is_number:
-        return values.astype(np.float64)[:, None], ()
-    levels = tuple(sorted(set(values.tolist())))
-    return np.asarray([[value == level for level in levels] for value in values.tolist()], dtype=np.float64), levels

@@ -1,0 +1,154 @@
+"""Covariates of the weights of a mixture: numbers, and text with a column for each level but the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._validation import is_missing
+from majorant.registry import value_class
+
+Array = NDArray[np.float64]
+MOST_LEVELS = 50
+"""Most levels of a covariate of text."""
+
+
+@value_class
+@dataclass(frozen=True)
+class Covariates:
+    """The covariates of a fit.
+
+    Attributes
+    ----------
+    names : tuple of str
+    levels : tuple of tuple
+        Of each covariate of text, in order, the reference level first; empty for numbers.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def learned(cls, given: Any, n: int) -> Covariates:
+        """Return the covariates of a table: text and ordered categories have levels, anything else is a number.
+
+        Raises
+        ------
+        ValueError
+            If it has not n rows, or a cell is missing, or a column of text has very many levels.
+        """
+        names, columns, orders = _columns(given, n)
+        return cls(tuple(names), tuple(map(_levels, names, columns, orders)))
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns of numbers: a covariate of numbers itself, or ``sex=male``."""
+        both = zip(self.names, self.levels, strict=True)
+        return [
+            column for name, own in both for column in ([f"{name}={level}" for level in own[1:]] if own else [name])
+        ]
+
+    @property
+    def references(self) -> Mapping[str, str]:
+        """The level that a column is told against, by the name of the column; of numbers there is none."""
+        both = zip(self.names, self.levels, strict=True)
+        return {f"{name}={level}": own[0] for name, own in both for level in own[1:]}
+
+    def table(self, given: Any, n: int) -> Array:
+        """Return the covariates of n rows as columns of numbers, (n, columns).
+
+        Raises
+        ------
+        ValueError
+            If there are not as many as rows, or as in the fit, or a cell is missing, or a level is new.
+        """
+        _, columns, _ = _columns(given, n)
+        if len(columns) != len(self.names):
+            raise ValueError(f"gating has {len(columns)} columns; the fit had {len(self.names)}")
+        parts = [np.empty((n, 0))]
+        for name, own, column in zip(self.names, self.levels, columns, strict=True):
+            if not own:
+                parts.append(_numbers(name, column)[:, None])
+                continue
+            _refuse_missing(name, column)
+            known = np.isin(column.astype(str), own)
+            if not known.all():
+                row = int(np.argmin(known))
+                raise ValueError(
+                    f"covariate {name!r} is {column[row]!r} in row {row}, a level that the fit has not seen (it saw "
+                    f"{', '.join(map(repr, own))}): correct the cell, or leave the row out"
+                )
+            parts.append((column.astype(str)[:, None] == np.array(own[1:], dtype=str)).astype(np.float64))
+        return np.concatenate(parts, axis=1)
+
+
+def _columns(given: Any, n: int) -> tuple[list[str], list[NDArray[Any]], list[list[str] | None]]:
+    """Return names, cells, and the order of the levels where the type of a column has one."""
+    if hasattr(given, "columns"):
+        names = [str(name) for name in given.columns]
+        series = [given.iloc[:, j] if hasattr(given, "iloc") else given[name] for j, name in enumerate(names)]
+    elif hasattr(given, "dtype") and hasattr(given, "name"):
+        names, series = ["z1" if given.name is None else str(given.name)], [given]
+    else:
+        table = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
+        table = table[:, None] if table.ndim == 1 else table
+        if table.ndim != 2:
+            raise ValueError(f"gating must have a row for each of the {n} rows of X; got shape {np.shape(given)}")
+        names, series = [f"z{j + 1}" for j in range(table.shape[1])], list(table.T)
+    columns = [np.asarray(column) for column in series]
+    if not columns or any(len(column) != n for column in columns):
+        raise ValueError(f"gating must have a row for each of the {n} rows of X; got shape {np.shape(given)}")
+    ordered = [getattr(column.dtype, "categories", None) for column in series]
+    return names, columns, [None if own is None else [str(level) for level in own] for own in ordered]
+
+
+def _levels(name: str, column: NDArray[Any], order: list[str] | None) -> tuple[str, ...]:
+    """Return the levels of a column of text or of ordered categories; none for numbers."""
+    missing = is_missing(column)
+    known = column[~missing].tolist()
+    if order is None and not any(isinstance(value, str) for value in known):
+        _numbers(name, column)
+        return ()
+    _refuse_missing(name, column)
+    if order is None and not all(isinstance(value, str) for value in known):
+        row = next(i for i, value in enumerate(known) if not isinstance(value, str))
+        raise ValueError(f"covariate {name!r} mixes text and numbers: row {row} has {known[row]!r}; write all as text")
+    met = {str(value) for value in known}
+    levels = sorted(met) if order is None else [level for level in order if level in met]
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(
+            f"covariate {name!r} has {len(levels)} different texts, more than {MOST_LEVELS}: join some, or leave it out"
+        )
+    return tuple(levels)
+
+
+def _numbers(name: str, column: NDArray[Any]) -> Array:
+    missing = is_missing(column)
+    wrong = [v for v in column[~missing].tolist() if not isinstance(v, Real)] if column.dtype.kind == "O" else []
+    if wrong or column.dtype.kind not in "biufO":
+        raise ValueError(
+            f"covariate {name!r} must hold numbers, or text in every row; got {(wrong or [column.dtype])[0]!r}"
+        )
+    numbers = np.full(len(column), np.nan)
+    numbers[~missing] = column[~missing].astype(np.float64)
+    lacking = np.flatnonzero(~np.isfinite(numbers))
+    if len(lacking):
+        raise ValueError(
+            f"gating must hold finite numbers, or text; row {lacking[0]} has {column[lacking[0]]} in column {name}: "
+            "leave such rows out, or fill them in"
+        )
+    return numbers
+
+
+def _refuse_missing(name: str, column: NDArray[Any]) -> None:
+    missing = is_missing(column)
+    if missing.any():
+        raise ValueError(
+            f"covariate {name!r} is missing in row {int(missing.argmax())}: leave such rows out, or give them a level "
+            "of their own"
+        )

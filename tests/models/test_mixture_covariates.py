@@ -1,0 +1,88 @@
+"""Covariates of the weights of any mixture: numbers and text, in frames and arrays, kept with the fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import majorant as mj
+from majorant.models.covariates import Covariates
+
+
+def drawn(n: int = 400, seed: int = 0) -> tuple[Any, Any]:
+    """Items of two classes, whose shares depend on age and sex."""
+    random = np.random.default_rng(seed)
+    sex = np.where(random.random(n) < 0.5, "male", "female")
+    age = random.normal(40.0, 10.0, n)
+    z = random.random(n) < 1 / (1 + np.exp(-(-0.5 + 0.08 * (age - 40) + 1.0 * (sex == "male"))))
+    items = pd.DataFrame({c: np.where(random.random(n) < np.where(z, 0.85, 0.2), "yes", "no") for c in "abcde"})
+    return items, pd.DataFrame({"age": age, "sex": sex})
+
+
+def test_text_has_a_column_for_each_level_but_the_first() -> None:
+    items, given = drawn()
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=given)
+    by_hand = np.column_stack([given["age"], given["sex"] == "male"])
+    other = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=by_hand)
+    assert model.gating_names_in_ == ["age", "sex=male"] and model.covariates_.references == {"sex=male": "female"}
+    assert model.log_likelihood_ == other.log_likelihood_
+    np.testing.assert_array_equal(model.gating_coef_, other.gating_coef_)
+    in_polars = pl.DataFrame(given.to_dict("list"))
+    np.testing.assert_array_equal(
+        model.predict_proba(items, gating=in_polars), other.predict_proba(items, gating=by_hand)
+    )
+
+
+@pytest.mark.parametrize(
+    "estimator", [mj.GaussianMixture(2, random_state=0), mj.LatentClassAnalysis(2, random_state=0)]
+)
+def test_text_survives_saving_in_every_mixture(estimator: Any, tmp_path: Path) -> None:
+    items, given = drawn()
+    rows = (items == "yes").sum(axis=1).to_numpy()[:, None] + np.random.default_rng(1).normal(size=(400, 1))
+    model = estimator.fit(rows, gating=given[["sex"]])
+    model.save(tmp_path / "m.majorant")
+    again = mj.load(tmp_path / "m.majorant")
+    np.testing.assert_array_equal(
+        again.predict_proba(rows, gating=given[["sex"]]), model.predict_proba(rows, gating=given[["sex"]])
+    )
+
+
+def test_the_order_of_levels_is_that_of_the_type() -> None:
+    size = pd.Categorical(["big", "small", "big"], ["small", "big", "never met"])
+    learned = Covariates.learned(pd.DataFrame({"size": size}), 3)
+    assert learned.column_names == ["size=big"] and learned.references == {"size=big": "small"}
+    enum = pl.DataFrame({"size": pl.Series(["big", "small"], dtype=pl.Enum(["small", "big"]))})
+    assert Covariates.learned(enum, 2).references == {"size=big": "small"}
+    assert Covariates.learned(["b", "a"], 2).column_names == ["z1=b"]
+    assert Covariates.learned(np.array([True, False]), 2).levels == ((),)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"sex": ["a", None, "b"]}, "covariate 'sex' is missing in row 1"),
+        ({"age": [1.0, np.nan, 2.0]}, "row 1 has nan in column age"),
+        ({"age": [1.0, np.inf, 2.0]}, "row 1 has inf in column age"),
+        ({"sex": ["a", 1, "b"]}, "covariate 'sex' mixes text and numbers: row 1 has 1"),
+        ({"sex": ["a", "b"]}, "a row for each of the 3 rows"),
+    ],
+)
+def test_what_cannot_be_a_covariate_is_refused_in_words(given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Covariates.learned(pd.DataFrame(given), 3)
+
+
+def test_very_many_levels_and_new_ones_are_refused() -> None:
+    with pytest.raises(ValueError, match="covariate 'name' has 51 different texts, more than 50: join some"):
+        Covariates.learned(pd.DataFrame({"name": [f"n{i}" for i in range(51)]}), 51)
+    items, given = drawn(100)
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=given)
+    with pytest.raises(ValueError, match="covariate 'sex' is 'other' in row 0, a level that the fit has not seen"):
+        model.predict(items, gating=given.assign(sex="other"))
+    with pytest.raises(ValueError, match="gating has 1 columns; the fit had 2"):
+        model.predict(items, gating=given[["age"]])
