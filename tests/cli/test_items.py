@@ -68,3 +68,45 @@ def test_a_new_level_is_named(table: pl.DataFrame) -> None:
     table.head(3).with_columns(visited=pl.Series(["yes", "maybe", "no"])).write_csv("new.csv")
     done = CliRunner().invoke(app, ["predict", "run", "new.csv", "--out", "predicted.csv"])
     assert isinstance(done.exception, CommandError) and "maybe" in str(done.exception)
+
+
+def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.DataFrame) -> None:
+    random = np.random.default_rng(1)
+    high = (table["spent"] > 35).to_numpy()
+    age = [None if i == 3 else float(a) for i, a in enumerate(random.normal(40 + 6 * high, 8.0))]
+    sex = np.where(random.random(150) < 0.3 + 0.4 * high, "male", "female")
+    wide = table.with_columns(pl.Series("age", age), pl.Series("sex", sex))
+    wide.write_csv("items.csv")
+    said = run("fit", "latent-class-analysis", "items.csv", "--k", "1:2", "--covariates", "age,sex", "--out", "run")
+    assert "sex=male (against female)" in said and "odds ratio" in said and "lack a covariate" in said
+    model = mj.load("run/model.majorant")
+    assert model.gating_names_in_ == ["age", "sex=male"] and model.items_.names == (
+        "visited",
+        "asked",
+        "spent",
+        "times",
+    )
+    kept = wide.filter(pl.col("age").is_not_null())
+    given = kept.select("age", "sex")
+    direct = mj.LatentClassAnalysis(2, random_state=0).fit(kept.select(model.items_.names), gating=given)
+    assert model.log_likelihood_ == pytest.approx(direct.log_likelihood_, rel=1e-12)
+    run("predict", "run", "items.csv", "--out", "predicted.csv")
+    found = pl.read_csv("predicted.csv")
+    assert found["row"].to_list() == [i for i in range(1, 151) if i != 4]
+    proba = direct.predict_proba(kept.select(model.items_.names), gating=given)
+    np.testing.assert_allclose(found[:, -1].to_numpy(), proba[:, -1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("latent-class-analysis", "--covariates", "agee"), 'no column "agee"'),
+        (("latent-class-analysis", "--covariates", "times,times"), '"times" is named twice'),
+        (("latent-class-analysis", "--covariates", "times", "--features", "times,asked"), "cannot be"),
+        (("kmeans", "--covariates", "times"), "takes no --covariates"),
+    ],
+)
+def test_covariates_that_cannot_be_are_refused(table: pl.DataFrame, arguments: tuple[str, ...], message: str) -> None:
+    model, *options = arguments
+    done = CliRunner().invoke(app, ["fit", model, "items.csv", "--k", "2", *options, "--out", "run"])
+    assert isinstance(done.exception, CommandError) and message in str(done.exception)

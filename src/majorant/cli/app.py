@@ -123,6 +123,12 @@ def fit(
     gating: Annotated[
         str | None, typer.Option(metavar='"A + B"', help="What the weights depend on, for models that take it.")
     ] = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C", help="Columns that the shares of the parts depend on; text has a column for each level."
+        ),
+    ] = None,
     offset: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; for models that take it.'),
@@ -197,6 +203,7 @@ def fit(
             family=family,
             groups=groups,
             gating=gating,
+            covariates=() if covariates is None else parsed_names(covariates),
             offset=offset,
             trials=trials,
             k=None if k is None else parsed_size(k),

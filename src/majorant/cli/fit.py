@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from majorant.cli.bags import check_bags
+from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
 from majorant.cli.matrix import (
@@ -87,6 +88,13 @@ class FittedRun:
         if self.card.kind != "representation" or not is_regressor(self.estimator):
             return None
         return float(self.estimator.score(self.frame, self.matrix.target, sample_weight=self.matrix.weights))
+
+    @cached_property
+    def effects(self) -> Any:
+        """Effects of the covariates on the parts, with intervals; None without covariates, or from other models."""
+        if self.matrix.covariates is None or not hasattr(self.estimator, "covariate_effects"):
+            return None
+        return self.estimator.covariate_effects(self.frame, self.matrix.covariates, self.matrix.weights)
 
     @property
     def ignored(self) -> list[str]:
@@ -205,9 +213,12 @@ def _by_columns(
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
         return columns, view_matrix(table, columns, views, request.drop_missing, has_labels), []
+    others += request.covariates
     if card.takes_text:
-        columns = Columns(choose_items(table, request.features, others), weights=request.weights)
-        return columns, item_matrix(table, columns, request.drop_missing), []
+        features = choose_items(table, request.features, others, request.covariates)
+        columns = Columns(features, weights=request.weights, covariates=request.covariates)
+        check_covariates(columns)
+        return columns, *with_covariates(table, columns, lambda part: item_matrix(part, columns, request.drop_missing))
     if card.in_order:
         roles = [name for name in (request.time, request.sequence) if name is not None]
         columns = Columns(
@@ -215,14 +226,21 @@ def _by_columns(
         )
         series = in_order(table, columns)
         return columns, series_matrix(series, columns, request.drop_missing), list(series.said)
-    labels = (request.target if has_labels else None, request.bag)
+    labels = (request.target if has_labels else None, request.bag, *request.covariates)
     columns = Columns(
-        choose_features(table, request.features, others, labels), request.target, request.weights, request.bag
+        choose_features(table, request.features, others, labels),
+        request.target,
+        request.weights,
+        request.bag,
+        covariates=request.covariates,
     )
+    check_covariates(columns)
     keeps_missing = allows_missing(estimator) and not request.drop_missing
-    matrix = build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
+    matrix, said = with_covariates(
+        table, columns, lambda part: build_matrix(part, columns, keeps_missing, request.drop_missing, has_labels)
+    )
     check_bags(table, columns, matrix)
-    return columns, matrix, []
+    return columns, matrix, said
 
 
 def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCard:

@@ -81,6 +81,7 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         "formula": request.formula,
         "family": request.family,
         **request.roles,
+        "covariates": request.covariates or None,
         "bag": request.bag,
         "views": request.views,
         "weights": request.weights,
@@ -177,5 +178,7 @@ def _refusals() -> Iterator[None]:
 def _takes(cls: type[Any], option: str) -> bool:
     if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
         return hasattr(cls, "fit_formula")
-    name = {"bag": "bags", "weights": "sample_weight"}.get(option, option)
+    if option == "covariates" and hasattr(cls, "fit_formula"):  # those depend on terms
+        return False
+    name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option)
     return name in signature(cls if option in ("family", "views") else cls.fit).parameters

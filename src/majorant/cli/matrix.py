@@ -38,6 +38,8 @@ class Columns:
         Column of the target, of the weights, and of the sample that each row is a region of.
     time, sequence : str or None
         Columns of the time of each row, and of the sequence that it belongs to.
+    covariates : tuple of str
+        Columns that the weights of the components depend on.
     """
 
     features: tuple[str, ...]
@@ -46,11 +48,12 @@ class Columns:
     bag: str | None = None
     time: str | None = None
     sequence: str | None = None
+    covariates: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         roles = (self.target, self.weights, self.bag, self.time, self.sequence)
-        return (*self.features, *(name for name in roles if name is not None))
+        return (*self.features, *(name for name in roles if name is not None), *self.covariates)
 
 
 def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
@@ -80,6 +83,8 @@ class Matrix:
         The features as the model takes them, where they are not all numbers; some of `values` are then codes.
     sequences : array of shape (n,) or None
         The sequence of each row, where rows follow each other in time.
+    covariates : polars.DataFrame or None
+        What the weights of the components depend on, numbers or text.
     """
 
     values: Array
@@ -90,11 +95,13 @@ class Matrix:
     bags: NDArray[Any] | None = None
     frame: pl.DataFrame | None = None
     sequences: NDArray[Any] | None = None
+    covariates: pl.DataFrame | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """Arguments of every method of the model that takes these rows."""
-        return {} if self.sequences is None else {"groups": self.sequences}
+        both = {"groups": self.sequences, "gating": self.covariates}
+        return {name: value for name, value in both.items() if value is not None}
 
     @property
     def n_sequences(self) -> int | None:
@@ -286,7 +293,8 @@ def build_matrix(
         Whether the model is fitted already, so that no column can be left out.
     """
     labels = [name for name in (columns.target if has_labels else None, columns.bag) if name is not None]
-    numeric = [name for name in columns.all if name not in (*labels, columns.time, columns.sequence)]
+    others = (*labels, columns.time, columns.sequence, *columns.covariates)
+    numeric = [name for name in columns.all if name not in others]
     optional = () if is_new else columns.features
     for name in numeric:
         check_column(table, name, is_optional=name in optional)
@@ -311,12 +319,15 @@ def build_matrix(
     )
 
 
-def choose_items(table: SourceTable, asked: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return the requested columns, or all but `others`; any of them may hold text."""
-    for name in asked:
-        check_there(table, name)
-    for name in others:
-        check_column(table, name)
+def choose_items(
+    table: SourceTable, asked: Sequence[str], others: Sequence[str], labels: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the requested columns, or all but `others`, of which the `labels` may be text, as any item may."""
+    for name in (*asked, *others):
+        if name in asked or name in labels:
+            check_there(table, name)
+        else:
+            check_column(table, name)
     numbers = row_number_columns(table, table.frame.columns)
     return tuple(asked) or tuple(c for c in table.frame.columns if c not in others and c not in numbers)
 

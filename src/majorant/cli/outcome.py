@@ -107,6 +107,8 @@ def screen(run: FittedRun) -> list[str]:
         block = run.summary.block_of(name)
         if block is not None:
             lines += messages.parts_lines(block, standardised)
+    if run.effects is not None:
+        lines += ["", *(f"  {line}" for line in str(run.effects).splitlines())]
     if run.look_out:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from majorant.cli.assignments import assigned, assigned_rows
+from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, Matrix, build_matrix, item_matrix
@@ -84,9 +85,11 @@ def _predicted(
     elif card_of(estimator).in_order:
         matrix, frame = series_of(estimator, recipe, table, drop_missing)
     elif card_of(estimator).takes_text:
-        matrix = item_matrix(table, columns, drop_missing, is_new=True)
+        matrix, _ = with_covariates(table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True))
     else:
-        matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
+        matrix, _ = with_covariates(
+            table, columns, lambda part: build_matrix(part, columns, keeps_missing, drop_missing, is_new=True)
+        )
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):
         found = assigned_rows(estimator, frame, matrix, True, before)
@@ -102,10 +105,10 @@ def series_of(estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: 
 
 
 def _check_columns(table: SourceTable, columns: Columns) -> None:
-    missing = [f'"{name}"' for name in columns.features if name not in table.frame.columns]
+    missing = [f'"{name}"' for name in columns.all if name not in table.frame.columns]
     if len(missing) > 1:
         raise CommandError(
-            f"{table.name} lacks {len(missing)} of the {len(columns.features)} columns that the model was fitted to: "
+            f"{table.name} lacks {len(missing)} of the {len(columns.all)} columns that the model was fitted to: "
             f"{listed(missing)}.",
             f"Columns: {listed(table.frame.columns)}.",
         )

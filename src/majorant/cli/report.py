@@ -6,6 +6,7 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
@@ -38,14 +39,20 @@ def rewrite_report(folder: Path) -> Path:
         elif card_of(estimator).in_order:
             matrix = series_matrix(in_order(table, recipe.columns), recipe.columns, recipe.drop_missing)
         elif card_of(estimator).takes_text:
-            matrix = item_matrix(table, recipe.columns, recipe.drop_missing)
+            matrix, _ = with_covariates(
+                table, recipe.columns, lambda part: item_matrix(part, recipe.columns, recipe.drop_missing)
+            )
         else:
-            matrix = build_matrix(
+            matrix, _ = with_covariates(
                 table,
                 recipe.columns,
-                allows_missing=not recipe.drop_missing,
-                drop_missing=True,
-                has_labels=has_labels,
+                lambda part: build_matrix(
+                    part,
+                    recipe.columns,
+                    allows_missing=not recipe.drop_missing,
+                    drop_missing=True,
+                    has_labels=has_labels,
+                ),
             )
     path = folder / REPORT
     try:

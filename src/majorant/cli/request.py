@@ -23,6 +23,7 @@ class FitRequest:
     family: str | None = None
     groups: str | None = None
     gating: str | None = None
+    covariates: tuple[str, ...] = ()
     offset: str | None = None
     trials: str | None = None
     k: int | range | None = None
@@ -60,6 +61,7 @@ class FitRequest:
         options += [("--formula", self.formula)] if self.formula else []
         options += [("--family", self.family)] if self.family else []
         options += [(f"--{name}", value) for name, value in self.roles.items()]
+        options += [("--covariates", joined_names(self.covariates))] if self.covariates else []
         options += [("--k", self._k_text())] if self.k is not None else []
         options += [("--vary", values) for values in self.vary]
         options += [("--criterion", self.criterion)] if self.criterion else []

@@ -100,6 +100,7 @@ class Recipe:
             "bag": self.columns.bag,
             "time": self.columns.time,
             "sequence": self.columns.sequence,
+            "covariates": list(self.columns.covariates),
             "means": None if units is None else units.means,
             "scales": None if units is None else units.scales,
             "drop_missing": self.drop_missing,
@@ -116,7 +117,7 @@ class Recipe:
         """Build a recipe from the values of `to_state`."""
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
         roles = (state["target"], state["weights"], state["bag"], state["time"], state["sequence"])
-        columns = Columns(tuple(state["features"]), *roles)
+        columns = Columns(tuple(state["features"]), *roles, tuple(state["covariates"]))
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
         selected = state["selection"]
         selection = None if selected is None else Selection.from_state(selected)

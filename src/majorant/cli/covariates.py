@@ -1,0 +1,48 @@
+"""Rows of a table with the covariates that the weights of the components depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from majorant.cli.errors import CommandError
+from majorant.cli.formulas import complete_rows
+from majorant.cli.matrix import Columns, Matrix
+from majorant.cli.tables import SourceTable
+
+
+def with_covariates(
+    table: SourceTable, columns: Columns, build: Callable[[SourceTable], Matrix]
+) -> tuple[Matrix, list[str]]:
+    """Return the matrix of rows that have all covariates, and a sentence on those that do not and are left out.
+
+    Parameters
+    ----------
+    table : SourceTable
+    columns : Columns
+    build : callable
+        Makes the matrix of a table without covariates.
+    """
+    if not columns.covariates:
+        return build(table), []
+    used = complete_rows(table, columns.covariates, drop_missing=True, option=None)
+    matrix = build(used.table)
+    matrix = replace(
+        matrix,
+        rows=used.rows[matrix.rows - 1],
+        n_left_out=matrix.n_left_out + used.n_left_out,
+        covariates=used.frame.select(columns.covariates)[matrix.rows - 1],
+    )
+    said = f"Rows that lack a covariate are left out: {used.n_left_out}."
+    return matrix, [said] if used.n_left_out else []
+
+
+def check_covariates(columns: Columns) -> None:
+    """Raise CommandError for a covariate that is named twice or has another role."""
+    for name in columns.covariates:
+        if columns.covariates.count(name) > 1:
+            raise CommandError(f'"{name}" is named twice.', "Name every covariate once.")
+        if name in (*columns.features, columns.weights):
+            raise CommandError(
+                f'"{name}" cannot be a covariate and a feature or the weights at once.', "Name it in one option."
+            )
