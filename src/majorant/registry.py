@@ -52,6 +52,8 @@ class ModelCard:
         Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
     takes_text : bool
         Whether columns of a table may hold text.
+    page : str
+        The page of the report, where it is not that of the kind.
     in_order : bool
         Whether rows follow each other in time, so that their order is part of the data.
     """
@@ -72,6 +74,7 @@ class ModelCard:
     estimates: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     takes_text: bool = False
+    page: str = ""
     in_order: bool = False
 
     def size_of(self, estimator: Any) -> Any:

@@ -110,3 +110,13 @@ def test_covariates_that_cannot_be_are_refused(table: pl.DataFrame, arguments: t
     model, *options = arguments
     done = CliRunner().invoke(app, ["fit", model, "items.csv", "--k", "2", *options, "--out", "run"])
     assert isinstance(done.exception, CommandError) and message in str(done.exception)
+
+
+def test_effects_are_in_a_table_of_the_run(table: pl.DataFrame) -> None:
+    run("fit", "latent-class-analysis", "items.csv", "--k", "2", "--covariates", "times", "--out", "run")
+    model = mj.load("run/model.majorant")
+    effects = pl.read_csv("run/tables/effects.csv")
+    told = model.covariate_effects(table.select(model.items_.names), table.select("times"))
+    np.testing.assert_allclose(effects["Odds ratio"].to_numpy(), told.odds_ratios[1], rtol=1e-9)
+    profile = pl.read_csv("run/tables/class-profile.csv")
+    assert profile["Item"].to_list()[:2] == ["visited", "visited"] and profile["Level"].to_list()[:2] == ["no", "yes"]

@@ -28,12 +28,18 @@ ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
 TABLES = "tables"
 TABLE_NAMES = (
+    "assignment",
+    "bivariate-residuals",
+    "class-profile",
+    "class-sizes",
+    "fit-statistics",
     "class-profiles",
     "classes",
     "clusters",
     "components",
     "confusion",
     "criterion",
+    "effects",
     "estimates",
     "forecast",
     "latent-classes",

@@ -7,5 +7,15 @@ of colour vision.
 from majorant.plot.embedding import embedding
 from majorant.plot.fits import convergence, criterion, starts
 from majorant.plot.parts import classification, density, uncertainty
+from majorant.plot.profile import class_profile
 
-__all__ = ["classification", "convergence", "criterion", "density", "embedding", "starts", "uncertainty"]
+__all__ = [
+    "class_profile",
+    "classification",
+    "convergence",
+    "criterion",
+    "density",
+    "embedding",
+    "starts",
+    "uncertainty",
+]

@@ -16,6 +16,7 @@ from majorant.report.fit import Fit
 from majorant.report.html import escaped
 from majorant.report.measures.classification import Classification, measure_classification
 from majorant.report.measures.clustering import Clustering, measure_clustering
+from majorant.report.measures.latent_class_analysis import LatentClasses, measure_latent_classes
 from majorant.report.measures.memberships import Memberships
 from majorant.report.measures.mixture import Mixture, measure_mixture
 from majorant.report.measures.regression import Regression, measure_regression
@@ -23,6 +24,8 @@ from majorant.report.measures.representation import Representation, measure_repr
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
+from majorant.report.sections.class_fit import assignment_section, bivariate_section, class_fit_section
+from majorant.report.sections.class_profile import class_profile_section, class_sizes_section, effects_section
 from majorant.report.sections.classes import classes_section
 from majorant.report.sections.clusters import clusters_section
 from majorant.report.sections.components import components_section
@@ -52,6 +55,7 @@ from majorant.report.sections.strip import strip_section
 from majorant.report.sections.uncertainty import uncertainty_section
 from majorant.report.words import classification as classification_words
 from majorant.report.words import clustering as clustering_words
+from majorant.report.words import latent_class_analysis as respondent_words
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words import partition as partition_words
 from majorant.report.words import regression as regression_words
@@ -130,6 +134,16 @@ def mixture_header(mixture: Mixture) -> Header:
         partition_words.title(mixture),
         mixture_words.lede(mixture),
         _likelihood_facts(mixture),
+    )
+
+
+def respondents_header(classes: LatentClasses) -> Header:
+    """Return title, lede and five facts of a latent class analysis."""
+    return Header(
+        partition_words.plain_title(classes),
+        partition_words.title(classes),
+        respondent_words.lede(classes),
+        _likelihood_facts(classes),
     )
 
 
@@ -248,6 +262,22 @@ KINDS: dict[str, Kind[Any]] = {
             uncertainty_section,
             profiles_section,
             mixture_estimates_section,
+            criteria_section,
+        ),
+    ),
+    "latent class analysis": Kind(
+        measure_latent_classes,
+        respondents_header,
+        (
+            search_section,
+            regularity_section,
+            class_sizes_section,
+            class_profile_section,
+            effects_section,
+            uncertainty_section,
+            class_fit_section,
+            bivariate_section,
+            assignment_section,
             criteria_section,
         ),
     ),

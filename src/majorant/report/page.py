@@ -95,7 +95,7 @@ def report(run: Run) -> Report:
     card = run.card or card_of(run.estimator)
     if card.kind not in KINDS:
         raise ValueError(f"there is no report for a {card.kind} yet; there is one for a {', '.join(sorted(KINDS))}")
-    kind = KINDS[card.kind]
+    kind = KINDS[card.page or card.kind]
     measured = kind.measure(run, card)
     sections = [
         section for build in (*kind.sections, *_brought(card), *LAST) if (section := build(measured)) is not None

@@ -29,6 +29,7 @@ FEW_ROWS = (10, 1)
         question="Which kinds of respondents are behind the answers to a list of items?",
         part="class",
         takes_text=True,
+        page="latent class analysis",
     )
 )
 class LatentClassAnalysis(FittedLatentClasses):

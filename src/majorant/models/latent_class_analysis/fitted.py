@@ -39,6 +39,7 @@ from majorant.models.latent_class_analysis.measures import (
     tests_of_fit,
     warned,
 )
+from majorant.models.latent_class_analysis.profile import ClassProfile, profile_of
 from majorant.models.latent_class_analysis.steps import Method, earlier_step, later_step, of_covariates, of_outcome
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
@@ -158,6 +159,24 @@ class FittedLatentClasses(MixtureEstimator):
         if is_table and all(rows.get(name) is None for name in ("groups", "gating", "component_labels")):
             told |= tests_of_fit(seen.columns[0], seen.weights, self.items_.sizes, log_density, p)
         return warned(FitStatistics(log_likelihood=value, n_rows=n, n_parameters=p, **told))
+
+    @rows_as("_on")
+    def class_profile(self, X: Any = None, *, level: float = 0.95, **rows: Any) -> ClassProfile:
+        """Return what each class answers: probabilities of levels, means and rates; of given rows with intervals.
+
+        Parameters
+        ----------
+        X, {rows}
+            The rows of the fit; without X there are no intervals.
+        level : float, default=0.95
+
+        Returns
+        -------
+        ClassProfile
+            ``estimates``, ``low``, ``high``; ``to_frame()``. ``mj.plot.class_profile`` draws it.
+        """
+        check_is_fitted(self)
+        return profile_of(self, {} if X is None else self.confidence_intervals(X, level=level, **rows))
 
     @rows_as("_on")
     def classification(self, X: Any, **rows: Any) -> Classification:

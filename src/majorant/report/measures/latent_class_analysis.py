@@ -1,0 +1,86 @@
+"""The numbers of the report of a latent class analysis."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.registry import ModelCard
+from majorant.report.measures.mixture import MOST_WORK, Mixture
+from majorant.report.run import Run
+
+
+@dataclass(frozen=True)
+class LatentClasses(Mixture):
+    """A latent class analysis; what the rows tell is None where the page lacks groups, or it would take long."""
+
+    @property
+    def why_certain(self) -> str:
+        return self.search.certain
+
+    @cached_property
+    def _given(self) -> dict[str, Any]:
+        """Further arguments of the fit, weights among them."""
+        weights = {} if self.run.weights is None else {"sample_weight": self.run.weights}
+        return {**weights, **self.run.given}
+
+    def _told(self, name: str, *, takes_time: bool = False, **settings: Any) -> Any:
+        """Return what a method of the model says of the rows; None where it needs what the page lacks."""
+        model = self.run.estimator
+        if not self.regular or (takes_time and model.n_parameters_**2 * self.n_rows > 10 * MOST_WORK):
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return getattr(model, name)(self.as_fitted, **self._given, **settings)
+        except ValueError:  # groups or labels that the page lacks
+            return None
+
+    @cached_property
+    def profile(self) -> Any:
+        """What each class answers, with intervals unless they would take long."""
+        found = self._told("class_profile", takes_time=True)
+        return self.run.estimator.class_profile() if found is None else found
+
+    @cached_property
+    def share_intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Intervals of the shares."""
+        found = self._told("confidence_intervals", takes_time=True)
+        return None if found is None else found.get("weights")
+
+    @cached_property
+    def statistics(self) -> Any:
+        """Criteria, separation and tests of fit."""
+        return self._told("fit_statistics")
+
+    @cached_property
+    def assignment(self) -> Any:
+        """How certain the assignment of rows to classes is."""
+        return self._told("classification")
+
+    @cached_property
+    def residuals(self) -> list[tuple[str, str, float, int, float, float]]:
+        """First and second item, statistic, degrees of freedom, residual and p-value; the largest residual first."""
+        found = None if self.n_features < 2 else self._told("bivariate_residuals")
+        if found is None:
+            return []
+        heads = ("first", "second", "statistic", "df", "residual", "p_value")
+        rows = zip(*(list(found[head]) for head in heads), strict=True)
+        return sorted(rows, key=lambda row: -row[4])
+
+    @cached_property
+    def effects(self) -> Any:
+        """Effects of the covariates, if there are some."""
+        if "gating" not in self.run.given or self.k == 1 or not self.regular:
+            return None
+        return self.run.estimator.covariate_effects(self.as_fitted, self.run.given["gating"], self.run.weights)
+
+
+def measure_latent_classes(run: Run, card: ModelCard) -> LatentClasses:
+    """Measure a latent class analysis; most numbers are computed when first used."""
+    return LatentClasses(run, card)

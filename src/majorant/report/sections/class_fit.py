@@ -1,0 +1,86 @@
+"""How well classes of respondents fit: criteria and tests, pairs of items, and the assignment of rows."""
+
+from __future__ import annotations
+
+from majorant.report import numbers
+from majorant.report.measures.latent_class_analysis import LatentClasses
+from majorant.report.section import Section
+from majorant.report.table import Column, Table
+from majorant.report.words import latent_class_analysis as words
+
+MOST_PAIRS = 10
+NAMES = {
+    "log_likelihood": "log-likelihood",
+    "n_rows": "rows",
+    "n_parameters": "parameters",
+    "aic": "AIC",
+    "aic3": "AIC3",
+    "bic": "BIC",
+    "sabic": "SABIC",
+    "caic": "CAIC",
+    "clc": "CLC",
+    "icl": "ICL",
+    "awe": "AWE",
+    "entropy_r2": "entropy R\u00b2",
+    "entropy_r2_shares": "entropy R\u00b2, against the shares",
+    "classification_error": "expected share assigned wrongly",
+    "error_reduction": "reduction of errors (lambda)",
+    "df": "degrees of freedom",
+    "g2": "G\u00b2",
+    "x2": "X\u00b2",
+    "g2_p_value": "p-value of G\u00b2",
+    "x2_p_value": "p-value of X\u00b2",
+}
+WHOLE = ("n_rows", "n_parameters", "df")
+
+
+def class_fit_section(classes: LatentClasses) -> Section | None:
+    """Build the section: every criterion and test; None where they cannot be computed."""
+    found = classes.statistics
+    if found is None:
+        return None
+    told = [(name, float(value)) for name, value in found if value is not None]
+    texts = [numbers.fixed(v, 0 if n in WHOLE and v == round(v) else 4 if abs(v) < 10 else 2) for n, v in told]
+    columns = [
+        Column("Statistic", [NAMES[name] for name, _ in told]),
+        Column("Value", [value for _, value in told], texts, css="number"),
+    ]
+    head, notes = words.fit_headline(found), words.fit_notes(found)
+    return Section("fit", "Fit", head, "", notes, is_figure=False, table=Table("fit-statistics", columns))
+
+
+def bivariate_section(classes: LatentClasses) -> Section | None:
+    """Build the section: pairs of items by their residual; None with fewer than two items, or one that varies."""
+    found = classes.residuals
+    if not found:
+        return None
+    first, second, statistic, df, residual, p_value = (list(column) for column in zip(*found, strict=True))
+    columns = [
+        Column("First item", first),
+        Column("Second item", second),
+        Column("Residual", residual, [numbers.fixed(value, 2) for value in residual], css="number"),
+        Column("Statistic", statistic, [numbers.fixed(value, 2) for value in statistic], css="number wide-only"),
+        Column("df", df, css="number wide-only"),
+        Column("p", p_value, list(map(words.p_value, p_value)), css="number"),
+    ]
+    table = Table("bivariate-residuals", columns, only_in_copies=range(MOST_PAIRS, len(found)))
+    head, notes = words.residuals_headline(classes), words.residuals_notes(min(MOST_PAIRS, len(found)), len(found))
+    return Section("bivariate", "Pairs of items", head, "", notes, is_figure=False, table=table)
+
+
+def assignment_section(classes: LatentClasses) -> Section | None:
+    """Build the section: mean probabilities of the classes among the rows assigned to each; None for one class."""
+    found = classes.assignment
+    if found is None or classes.k == 1:
+        return None
+    columns = [Column("Assigned to class", list(range(1, classes.k + 1)))]
+    for j in range(classes.k):
+        values = found.average_posteriors[:, j].tolist()
+        columns.append(Column(f"Class {j + 1}", values, [numbers.fixed(v, 3) for v in values], css="number"))
+    notes = [
+        "<b>Each row</b> has the mean probabilities of the classes among the rows that are assigned to one. On the "
+        "diagonal, values below 0.7 or 0.8 are usually taken for unclear classes."
+    ]
+    head = words.assignment_headline(found)
+    table = Table("assignment", columns)
+    return Section("assignment", "Assignment", head, "", notes, is_figure=False, table=table)

@@ -1,0 +1,162 @@
+"""Sentences about a latent class analysis: its classes, how well they fit, and what they depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.report import numbers
+from majorant.report.html import column_name, escaped
+from majorant.report.measures.latent_class_analysis import LatentClasses
+from majorant.report.words import mixture as mixture_words
+from majorant.report.words.grammar import capital, counted, listed, verb
+
+LARGE_RESIDUAL = 4.0
+CLEARLY_APART = 0.8
+HARDLY_APART = 0.5
+
+
+def p_value(p: float) -> str:
+    """Return a p-value with four decimals."""
+    return f"<{numbers.NARROW_SPACE}0.0001" if p < 0.0001 else numbers.fixed(p, 4)
+
+
+def lede(classes: LatentClasses) -> str:
+    """State the shares of the classes, how clearly rows belong to them, and how reliable the fit is."""
+    if classes.k == 1 and classes.regular:
+        return "One class answers for all rows: the items are taken to be independent."
+    return mixture_words.lede(classes)
+
+
+def sizes_headline(classes: LatentClasses) -> str:
+    """State the largest and the smallest class, in one sentence."""
+    if classes.k == 1:
+        return "One class holds all rows."
+    shares = classes.weights
+    largest, smallest = (numbers.percent(float(share), 0) for share in (shares.max(), shares.min()))
+    return f"The largest class has {largest} of the rows, the smallest {smallest}."
+
+
+def sizes_notes(classes: LatentClasses) -> list[str]:
+    """Explain the columns."""
+    texts = [
+        "<b>Share</b> is the estimated share of the population. <b>Rows</b> counts those whose most probable class it "
+        "is, and <b>certainty</b> is their mean probability of it."
+    ]
+    if classes.n_missing:
+        cells = numbers.integer(classes.n_rows * classes.n_features)
+        missing = f"{numbers.integer(classes.n_missing)} of {cells} cells {verb(classes.n_missing, 'is', 'are')} empty"
+        texts.append(f"<b>Missing cells:</b> {missing}. They are left out of their row only; none is filled in.")
+    return texts
+
+
+def profile_headline(classes: LatentClasses, item: str, level: str, high: int, low: int, values: Any) -> str:
+    """Name what sets two classes most apart, in one sentence."""
+    if classes.k == 1:
+        return "What all rows answer."
+    answer = f"\u201c{escaped(level)}\u201d to {column_name(item)}"
+    return (
+        f"{answer}: {numbers.percent(float(values[high]), 0)} in class {high + 1}, "
+        f"{numbers.percent(float(values[low]), 0)} in class {low + 1}."
+    )
+
+
+def means_headline(classes: LatentClasses, item: str, high: int, low: int) -> str:
+    """Name the number that sets two classes most apart, in one sentence."""
+    if classes.k == 1:
+        return "Means of all rows."
+    return (
+        f"The classes differ most in {column_name(item)}: class {high + 1} has the largest mean, class {low + 1} the "
+        "smallest."
+    )
+
+
+def profile_notes(classes: LatentClasses, n_shown: int, n_rows: int, has_numbers: bool) -> list[str]:
+    """Explain marks and intervals, and say what is left out."""
+    texts = [
+        "<b>Each mark</b> is the probability of an answer in a class, its line a 95\u202f% interval. A probability of "
+        "0 or 1 has no interval. Of an item with two answers one is drawn."
+    ]
+    if has_numbers:
+        texts.append("<b>Numbers</b> are drawn as means, in standard deviations from the mean of all rows.")
+    if n_shown < n_rows:
+        texts.append(
+            f"The {n_shown} rows that differ most between classes are drawn; all {n_rows} are in the copies of the "
+            "table."
+        )
+    return texts
+
+
+def fit_headline(statistics: Any) -> str:
+    """State how far the classes lie apart, in one sentence."""
+    r2 = statistics.entropy_r2
+    if r2 is None:
+        return "Criteria of one class."
+    apart = "clearly" if r2 >= CLEARLY_APART else "fairly well" if r2 >= HARDLY_APART else "hardly"
+    return f"The classes lie {apart} apart: entropy R\u00b2 {numbers.fixed(r2, 2)}."
+
+
+def fit_notes(statistics: Any) -> list[str]:
+    """Explain criteria and tests, and what is not identified."""
+    texts = [
+        "<b>Criteria</b> compare numbers of classes: lower is better. G\u00b2 and X\u00b2 compare with the table of "
+        "all items itself: small p-values say that more is going on than these classes explain. Where most cells of "
+        "the table are nearly empty they are unreliable; <code>majorant.likelihood_ratio_test</code> is not."
+    ]
+    if statistics.unidentified:
+        texts.append(f"<b>Not identified:</b> {escaped(statistics.unidentified)}")
+    if statistics.entropy_r2 is not None and statistics.entropy_r2 < HARDLY_APART:
+        texts.append(
+            "<b>Classes that hardly lie apart</b> bias whatever is related to them in later steps: fit covariates "
+            "together with the classes, in one step."
+        )
+    return texts
+
+
+def residuals_headline(classes: LatentClasses) -> str:
+    """Name the pair that the classes explain worst, in one sentence."""
+    first, second, _, _, residual, _ = classes.residuals[0]
+    if residual < LARGE_RESIDUAL:
+        return "The classes explain how every pair of items hangs together."
+    n = sum(row[4] >= LARGE_RESIDUAL for row in classes.residuals)
+    pair = f"{column_name(first)} and {column_name(second)}"
+    if n == 1:
+        return f"One pair of items hangs together within classes: {pair}."
+    return f"{capital(counted(n, 'pair'))} of items hang together within classes, {pair} most."
+
+
+def residuals_notes(n_shown: int, n: int) -> list[str]:
+    """Explain residuals, and say what is left out."""
+    texts = [
+        "<b>A bivariate residual</b> is the chi-squared of a pair of items against what the classes expect, divided by "
+        f"its degrees of freedom. Well above {LARGE_RESIDUAL:.0f} the pair is not independent within classes: one "
+        "class more, or one item less, may help."
+    ]
+    if n_shown < n:
+        texts.append(f"The {n_shown} largest of {n} are shown; all are in the copies of the table.")
+    return texts
+
+
+def assignment_headline(assignment: Any) -> str:
+    """State how many rows are assigned wrongly, in one sentence."""
+    return f"About {numbers.percent(float(assignment.error))} of the rows are assigned to a class that is not theirs."
+
+
+def effects_headline(effects: Any) -> str:
+    """Name the covariates whose interval of the odds ratio leaves out 1, in one sentence."""
+    known = np.isfinite(effects.standard_errors[1:]) & (effects.standard_errors[1:] > 0)
+    z = np.divide(effects.coef[1:], effects.standard_errors[1:], out=np.zeros_like(effects.coef[1:]), where=known)
+    telling = [column_name(n) for j, n in enumerate(effects.names) if j and (np.abs(z[:, j]) > 1.96).any()]
+    if not telling:
+        return "No covariate changes the odds of a class beyond chance."
+    return f"{listed(telling)} {verb(len(telling), 'changes', 'change')} the odds of the classes."
+
+
+def effects_notes() -> list[str]:
+    """Explain odds ratios."""
+    return [
+        "<b>An odds ratio</b> tells by how much the odds of a class against class 1 are multiplied for one unit more "
+        "of a covariate, or for a level of text against the level in brackets; 1 is no change. Effects and classes are "
+        "estimated together, in one step."
+    ]

@@ -1,0 +1,108 @@
+"""The page of a latent class analysis: what the classes answer, how well they fit, and what they depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+import majorant as mj
+from majorant.report import Run, report
+
+mpl.use("Agg")
+
+
+def drawn(n: int = 300, seed: int = 0) -> tuple[Any, Any]:
+    """Items of every kind of two classes, and covariates."""
+    random = np.random.default_rng(seed)
+    z = random.random(n) < 0.4
+    table = pd.DataFrame({c: np.where(random.random(n) < np.where(z, 0.85, 0.2), "yes", "no") for c in "abc"})
+    table["grade"] = np.array(["low", "mid", "high"])[np.minimum((random.random(n) * (2 + z)).astype(int), 2)]
+    table["size"] = random.normal(2.5 * z, 1.0)
+    table["visits"] = random.poisson(np.where(z, 6, 2))
+    table.loc[::7, "a"] = None
+    given = pd.DataFrame({"age": 40 + 6 * z + random.normal(0, 6, n), "sex": random.choice(["f", "m"], n)})
+    return table, given
+
+
+def page(model: Any, table: Any, weights: Any = None, **given: Any) -> Any:
+    codes = model.items_.coded(table.to_numpy(dtype=object))
+    names = tuple(map(str, table.columns))
+    return report(Run(model, codes, names, "t.csv", "", frame=table, weights=weights, given=given))
+
+
+def test_the_page_tells_what_classes_answer_and_how_well_they_fit() -> None:
+    table, _ = drawn()
+    model = mj.LatentClassAnalysis(2, items={"visits": "count"}, random_state=0).fit(table)
+    made = page(model, table)
+    profile = model.class_profile(table)
+    told = list(zip(profile.items, profile.levels, strict=True))
+    assert told[:2] == [("a", "no"), ("a", "yes")] and told[-2:] == [("size", "mean"), ("visits", "rate")]
+    np.testing.assert_array_equal(profile.estimates[-2], model.normal_means_[:, 0])
+    np.testing.assert_array_equal(profile.estimates[-1], model.count_rates_[:, 0])
+    assert (profile.low <= profile.estimates)[np.isfinite(profile.low)].all()
+    columns = {c.head: list(c.values) for c in made.tables["class-profile"].columns}
+    assert columns["Class 1"] == profile.estimates[:, 0].tolist() and columns["Level"] == list(profile.levels)
+    statistics = dict(model.fit_statistics(table))
+    values = dict(zip(*(list(c.values) for c in made.tables["fit-statistics"].columns), strict=True))
+    assert values["BIC"] == statistics["bic"] and values["entropy R\u00b2"] == statistics["entropy_r2"]
+    shares = next(c for c in made.tables["class-sizes"].columns if c.head == "Share")
+    np.testing.assert_allclose(list(shares.values), model.weights_)
+    pairs = made.tables["bivariate-residuals"]
+    assert pairs.n_rows == len(model.bivariate_residuals(table))
+    assert list(pairs.columns[2].values) == sorted(pairs.columns[2].values, reverse=True)
+    assert "assignment" in made.tables and "effects" not in made.tables and "components" not in made.tables
+    assert "of their component" not in made.html and "unsure of their class" in made.html
+
+
+def test_covariates_have_odds_ratios_on_the_page() -> None:
+    table, given = drawn()
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(table, gating=given)
+    made = page(model, table, gating=given)
+    told = {c.head: list(c.values) for c in made.tables["effects"].columns}
+    found = model.covariate_effects(table, given)
+    assert told["Odds ratio"] == found.odds_ratios[1].tolist()
+    assert told["Covariate"] == ["Intercept", "age", "sex=m (against f)"]
+
+
+@pytest.mark.parametrize("k", [1, 5])
+def test_one_class_and_many_have_a_page(k: int) -> None:
+    table, _ = drawn()
+    model = mj.LatentClassAnalysis(k, random_state=0).fit(table)
+    made = page(model, table, weights=np.ones(len(table)))
+    assert "class-profile" in made.tables and "nan" not in made.html.lower().replace("pre-nan", "")
+    assert ("assignment" in made.tables) == (k > 1)
+
+
+def test_numbers_alone_and_known_classes_have_a_page() -> None:
+    table, _ = drawn()
+    numbers = table[["size", "visits"]].astype(float)
+    model = mj.LatentClassAnalysis(2, items="normal", random_state=0).fit(numbers)
+    assert "differ most in" in page(model, numbers).html
+    labels = np.where(np.arange(len(table)) < 5, 0, -1)
+    known = mj.LatentClassAnalysis(2, random_state=0).fit(table, component_labels=labels)
+    assert "class-profile" in page(known, table).tables  # without what needs the labels
+
+
+def test_the_profile_is_drawn_for_a_paper() -> None:
+    table, given = drawn()
+    model = mj.LatentClassAnalysis(2, items={"visits": "count"}, random_state=0).fit(table, gating=given)
+    ax = mj.plot.class_profile(model, table, gating=given, names=["seldom", "often"])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["seldom", "often"]
+    ticks = [t.get_text() for t in ax.get_xticklabels()]
+    assert ticks == ["a: yes", "b: yes", "c: yes", "grade: high", "grade: low", "grade: mid"]
+    marks = next(line for line in ax.lines if line.get_label() == "seldom")
+    profile = model.class_profile()
+    np.testing.assert_array_equal(marks.get_ydata(), profile.estimates[profile.distinct_rows, 0][:6])
+    other = mj.plot.class_profile(model, of="numbers")
+    assert [t.get_text() for t in other.get_xticklabels()] == ["size", "visits"]
+    shown = np.array([line.get_ydata() for line in other.lines if not line.get_label().startswith("_")])
+    np.testing.assert_allclose(model.weights_ @ shown, 0.0, atol=1e-12)
+    with pytest.raises(ValueError, match="names must have a name for each of 2 classes; got 1"):
+        mj.plot.class_profile(model, names=["seldom"])
+    with pytest.raises(TypeError, match="class_profile draws a LatentClassAnalysis; got KMeans"):
+        mj.plot.class_profile(mj.KMeans(2))
+    mpl.pyplot.close("all")
