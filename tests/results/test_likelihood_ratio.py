@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 
@@ -92,3 +93,49 @@ def test_mistakes_are_named() -> None:
         mj.likelihood_ratio_test(est, x, y, n_resamples=0)
     with pytest.raises(ValueError, match="no regular solution with 1 component was found"):
         mj.likelihood_ratio_test(est, x, 2 * x[:, 0], n_resamples=3)
+
+
+def test_of_latent_classes_of_text_with_missing_cells() -> None:
+    g = np.random.default_rng(0)
+    z = g.random(150) < 0.4
+    table = pd.DataFrame({c: np.where(g.random(150) < np.where(z, 0.9, 0.15), "yes", "no") for c in "abcd"})
+    table["number"] = g.normal(3.0 * z, 1.0)
+    table.loc[::6, "a"] = None
+    table.loc[::11, "number"] = np.nan
+    est = mj.LatentClassAnalysis(random_state=0)
+    first = mj.likelihood_ratio_test(est, table, n_components=1, n_resamples=9, random_state=0)
+    second = mj.likelihood_ratio_test(est, table, n_components=2, n_resamples=9, random_state=0)
+    assert first.p_value == 0.1 and second.p_value > 0.1
+    single, double = (mj.LatentClassAnalysis(k, random_state=0).fit(table).log_likelihood_ for k in (1, 2))
+    assert first.statistic == pytest.approx(2 * (double - single), rel=1e-6)
+    shuffled = mj.likelihood_ratio_test(
+        est, table.loc[g.permutation(150)], n_components=1, n_resamples=9, random_state=0
+    )
+    np.testing.assert_array_equal(first.simulated, shuffled.simulated)
+
+
+def test_cells_missing_in_the_data_are_missing_in_drawn_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    g = np.random.default_rng(0)
+    x = g.normal(size=(40, 2))
+    x[::5, 1] = np.nan
+    seen: list[Any] = []
+    fit = mj.GaussianMixture.fit
+
+    def watched(self: Any, X: Any, *others: Any, **given: Any) -> Any:
+        seen.append(np.isnan(X).sum(axis=0))
+        return fit(self, X, *others, **given)
+
+    monkeypatch.setattr(mj.GaussianMixture, "fit", watched)
+    mj.likelihood_ratio_test(mj.GaussianMixture(1), x, n_resamples=2, random_state=0)
+    assert len(seen) == 6
+    np.testing.assert_array_equal(seen, np.tile([0, 8], (6, 1)))
+
+
+def test_covariates_of_text_go_with_the_drawn_rows() -> None:
+    g = np.random.default_rng(0)
+    sex = g.choice(["f", "m"], 120)
+    z = g.random(120) < np.where(sex == "m", 0.7, 0.3)
+    table = pd.DataFrame({c: np.where(g.random(120) < np.where(z, 0.9, 0.1), "yes", "no") for c in "abc"})
+    est = mj.LatentClassAnalysis(1, random_state=0)
+    found = mj.likelihood_ratio_test(est, table, gating=pd.DataFrame({"sex": sex}), n_resamples=4, random_state=0)
+    assert found.p_value == 0.2

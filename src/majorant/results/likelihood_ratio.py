@@ -14,12 +14,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_array
 
 from majorant._frames import check_row_names
 from majorant._numbers import counted
-from majorant._validation import check_groups, check_integer, check_sample_weight
+from majorant._validation import check_groups, check_integer, check_sample_weight, is_missing
 from majorant.formulas import is_table
 from majorant.registry import ModelCard, card_of
 
@@ -106,13 +106,14 @@ def likelihood_ratio_test(
     r"""Test a mixture of K parts against one of K + 1, by the parametric bootstrap.
 
     The statistic is :math:`2(\ell_{K+1} - \ell_K)`. Its distribution under K parts is not chi-squared, so data are
-    drawn from the fit with K parts and both sizes are fitted to them, each by the estimator's own search [1]_.
+    drawn from the fit with K parts and both sizes are fitted to them, each by the estimator's own search [1]_. Cells
+    that are missing are missing in drawn data too.
 
     Parameters
     ----------
     est : estimator
-        A mixture that has a likelihood and can be sampled from: `GaussianMixture`, `RegressionMixture`. It is not
-        changed; every fit is that of a clone.
+        A mixture that has a likelihood and can be sampled from: `GaussianMixture`, `LatentClassAnalysis`,
+        `RegressionMixture`. It is not changed; every fit is that of a clone.
     X : array-like of shape (n_samples, n_features), or data frame
         For a model that was fitted by a formula, the table with y, groups and so on.
     y : array-like of shape (n_samples,), optional
@@ -168,7 +169,7 @@ def likelihood_ratio_test(
     if formula is not None and is_table(X):
         table = formula.apply(X, set(formula.roles) - set(fit_parameters), y is None)
         X, y, fit_parameters = table.X, table.y if y is None else y, {**table.keywords, **fit_parameters}
-    rows = _rows(X, y, sample_weight, fit_parameters, card)
+    rows = _rows(est, X, y, sample_weight, fit_parameters, card)
     seeds = random.randint(2**31, size=n_resamples + 1)
     smaller, larger = (_fitted(est, card, size + more, rows, int(seeds[0])) for more in (0, 1))
     for fitted in (smaller, larger):
@@ -176,6 +177,7 @@ def likelihood_ratio_test(
             k = card.size_of(fitted)
             raise ValueError(f"no regular solution with {counted(k, card.part)} was found: its likelihood says nothing")
     statistic = 2 * max(_objective(larger, card) - _objective(smaller, card), 0.0)
+    est = smaller.as_read() if card.takes_text else est
     ends = Parallel(n_jobs=n_jobs)(delayed(_simulated)(est, smaller, card, size, rows, int(seed)) for seed in seeds[1:])
     used = [end for end in ends if end is not None]
     if not used:
@@ -191,9 +193,12 @@ def likelihood_ratio_test(
 Rows = Mapping[str, Any]
 
 
-def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: ModelCard) -> Rows:
+def _rows(est: Any, X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: ModelCard) -> Rows:
     """Return keywords of ``fit`` with rows repeated by weight; sorted, where their order is no part of the data."""
-    rows: dict[str, Any] = {"X": check_array(X, dtype=np.float64)}
+    finite = "allow-nan" if get_tags(est).input_tags.allow_nan else True
+    rows: dict[str, Any] = {
+        "X": check_array(X, dtype=None if card.takes_text else np.float64, ensure_all_finite=finite)
+    }
     n = len(rows["X"])
     if card.needs_target:
         if y is None:
@@ -214,8 +219,16 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
         rows = {name: np.repeat(value, weights.astype(np.intp), axis=0) for name, value in rows.items()}
     if card.in_order:
         return rows
-    order = np.lexsort(np.column_stack(list(rows.values())).T[::-1])
+    order = np.lexsort(np.concatenate([_sortable(value) for value in rows.values()], axis=1).T[::-1])
     return {name: value[order] for name, value in rows.items()}
+
+
+def _sortable(values: NDArray[Any]) -> Array:
+    """Return a table, text as its place among the sorted texts of its column."""
+    table = values.reshape(len(values), -1)
+    if table.dtype.kind != "O" and table.dtype.kind not in "UT":
+        return table.astype(np.float64)
+    return np.column_stack([np.unique(column.astype(str), return_inverse=True)[1] for column in table.T]).astype(float)
 
 
 def _each(value: Any, n: int) -> NDArray[Any]:
@@ -243,6 +256,7 @@ def _simulated(est: Any, smaller: Any, card: ModelCard, size: int, rows: Rows, s
         other = copy(smaller)
         other.random_state = seed
         drawn["X"] = other.sample(len(rows["X"]), **{name: value for name, value in rows.items() if name != "X"})[0]
+        drawn["X"][np.column_stack([is_missing(column) for column in rows["X"].T])] = np.nan
     try:
         fits = [_fitted(est, card, size + more, drawn, seed) for more in (0, 1)]
     except ValueError:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -312,6 +313,10 @@ class FittedLatentClasses(MixtureEstimator):
         values, levels = outcome_table(y, items.weights)
         later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(levels))
         return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
+
+    def as_read(self) -> Self:
+        """Return a model with these parameters, not fitted, that reads columns as this fit did."""
+        return clone(self).set_params(items=list(self.items_.kinds))  # type: ignore[no-any-return]
 
     def _shown(self, X: Array) -> NDArray[Any]:
         return self.items_.decoded(X)
