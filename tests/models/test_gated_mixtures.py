@@ -119,9 +119,9 @@ def test_one_known_row_tells_the_component_of_its_group() -> None:
 def test_a_covariate_that_is_no_number_is_named(value: float) -> None:
     x, gate = counts(np.arange(60) % 2), np.zeros((60, 2))
     gate[7, 1] = value
-    with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column z2"):
+    with pytest.raises(ValueError, match=f"finite numbers, or text; row 7 has {value} in column z2"):
         Gauged(2).fit(x, gating=gate)
-    with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column age"):
+    with pytest.raises(ValueError, match=f"finite numbers, or text; row 7 has {value} in column age"):
         Gauged(2).fit(x, gating=pd.DataFrame(gate, columns=["sex", "age"]))
     with pytest.raises(ValueError, match=r"a row for each of the 60 rows of X; got shape \(59, 2\)"):
         Gauged(2).fit(x, gating=gate[1:])

@@ -75,7 +75,7 @@ def test_two_steps_are_near_one_step() -> None:
     first = int(one.item_probabilities_[1, 1] < one.item_probabilities_[0, 1])
     expected = (one.gating_coef_[first, 1] - one.gating_coef_[1 - first, 1]) / one.gating_scale_[0]
     assert slope(model, two, no) == pytest.approx(expected, abs=0.05)
-    assert two.names == ("Intercept", "age") and two.to_frame().shape == (2, 9)
+    assert two.names == ("Intercept", "age") and two.to_frame().shape == (2, 10)
     np.testing.assert_allclose(two.odds_ratios, np.exp(two.coef))
 
 
@@ -177,5 +177,27 @@ def test_classes_that_hardly_lie_apart_are_warned_of_and_wrong_calls_refused() -
     with pytest.warns(UserWarning), pytest.raises(ValueError, match="no value in row 0"):
         model.distal_outcome(items, np.where(np.arange(300) == 0, np.nan, y))
     gated = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=x)
-    with pytest.raises(ValueError, match="gating"):
-        gated.covariate_effects(items, x)
+    with pytest.raises(ValueError, match="method='ml' is for a fit without gating"):
+        gated.covariate_effects(items, x, method="ml")
+    with pytest.raises(ValueError, match='method="one-step" is for a fit with gating'):
+        model.covariate_effects(items, x, method="one-step")
+
+
+def test_effects_of_one_step_are_in_the_units_of_the_covariates() -> None:
+    items, x, _, _ = drawn(500, 1, 0.8)
+    far = 1000.0 + 7.0 * np.asarray(x)
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=far)
+    found = model.covariate_effects(items, far)
+    assert found.method == "one-step"
+    p = 1 / (1 + np.exp(-(found.coef[1, 0] + found.coef[1, 1] * far)))
+    prior = np.exp(
+        model.gating_coef_ @ np.stack([np.ones(len(far)), (far - model.gating_center_) / model.gating_scale_])
+    )
+    np.testing.assert_allclose(p, prior[1] / prior.sum(axis=0), rtol=1e-9)
+    errors = model.standard_errors(items, gating=far)["gating_coef"]
+    assert found.standard_errors[1, 1] == pytest.approx(errors[1, 1] / model.gating_scale_[0], rel=1e-6)
+    plain = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=x).covariate_effects(items, x)
+    np.testing.assert_allclose(found.coef[1, 1] * 7, plain.coef[1, 1], rtol=1e-4)
+    np.testing.assert_allclose(found.standard_errors[1, 1] * 7, plain.standard_errors[1, 1], rtol=1e-3)
+    test = found.tests()
+    assert float(test["statistic"][0]) == pytest.approx((found.coef[1, 1] / found.standard_errors[1, 1]) ** 2)

@@ -278,6 +278,7 @@ KINDS: dict[str, Kind[Any]] = {
             class_fit_section,
             bivariate_section,
             assignment_section,
+            mixture_estimates_section,
             criteria_section,
         ),
     ),
