@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +217,27 @@ def test_the_report_and_its_copies_have_all_estimates_by_name(tmp_path: Path) ->
     expected = ["Weight", *levels, "normal means of income", "normal variances of income"]
     assert copied == [name for name in expected for _ in range(2)]
     assert page.count('<tr class="group">') == 1 + 8 + 2 and "four others are in the copies" in page
+
+
+@pytest.mark.parametrize(("name", "k"), [("carcinoma", 4), ("zoo", 5), ("votes", 5)])
+def test_what_comes_to_an_edge_is_there_and_the_others_are_maxima(name: str, k: int, shared_data: Path) -> None:
+    """Of a probability of zero EM would make nothing more; of any other, its count is what the class expects."""
+    table = read(shared_data, name)
+    model = mj.LatentClassAnalysis(k, random_state=0).fit(table)
+    codes = model.items_.coded(table.to_numpy(dtype=object))
+    q, first = model.predict_proba(table), 0
+    assert (model.item_probabilities_ == 0).sum() > 4
+    for j, size in enumerate(model.items_.sizes):
+        there = ~np.isnan(codes[:, j])
+        counts = q[there].T @ (codes[there, j][:, None] == np.arange(size))
+        p = model.item_probabilities_[:, first : first + size]
+        expected = counts.sum(axis=1, keepdims=True) * p
+        np.testing.assert_allclose(counts, expected, atol=0.02)
+        assert not ((p > 0) & (p < 1e-12)).any()
+        for c, level in np.argwhere(p == 0):
+            moved = model.item_probabilities_.copy()
+            moved[c, first : first + size] = (p[c] + 1e-7 * (np.arange(size) == level)) / (1 + 1e-7)
+            other = copy(model)
+            other.item_probabilities_ = moved
+            assert other.score(table) <= model.score(table) + 1e-12
+        first += size

@@ -11,8 +11,8 @@ from majorant.data.chunks import Block
 from majorant.densities.natural import TINY, Natural
 from majorant.engine.mixture import Array, Limits, Table
 
-AT_EDGE = 1e-3
-"""Expected rows of a code in a state below which its probability is zero, unless that costs likelihood."""
+NOTHING = 1e-100
+"""Expected rows of what an extrapolated logarithm leaves of a zero."""
 
 
 class Categorical(Natural):
@@ -128,10 +128,13 @@ class Categorical(Natural):
         likeliest = [a + theta[0][:, a : a + size].argmax(axis=1) for a, size in ends]
         return Categorical(self.sizes, reference=np.stack(likeliest, axis=1))
 
-    def at_edges(self, theta: Array, statistics: Array) -> Array:
-        """Return zero for probabilities of which a state has hardly any rows."""
+    def at_edges(self, theta: Array, statistics: Array, rows: float) -> Array | None:
+        """Return zero for probabilities of few rows that EM makes smaller still; None if there are none."""
         mass = np.repeat(np.add.reduceat(statistics, self.first, axis=2), self.sizes, axis=2)
-        p = np.where(mass * theta < AT_EDGE, 0.0, theta)
+        small = (theta > 0) & (mass * theta < rows) & ((statistics <= mass * theta) | (mass * theta < NOTHING))
+        if not small.any():
+            return None
+        p = np.where(small, 0.0, theta)
         total = np.repeat(np.add.reduceat(p, self.first, axis=2), self.sizes, axis=2)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), theta)
 

@@ -95,10 +95,13 @@ class Product:
         parts = zip(self.parts, theta, strict=True)
         return Product([(n, d.anchored(t) if isinstance(d, Anchored) else d) for (n, d), t in parts])
 
-    def at_edges(self, theta: tuple[Any, ...], statistics: Array) -> tuple[Any, ...]:
-        """Return parameters with what has all but come to an edge there."""
+    def at_edges(self, theta: tuple[Any, ...], statistics: Array, rows: float) -> tuple[Any, ...] | None:
+        """Return parameters with what is on its way to an edge there, in every block; None if nothing is."""
         parts = zip(self.parts, theta, self._split(statistics), strict=True)
-        return tuple(d.at_edges(t, s) if isinstance(d, Edged) else t for (_, d), t, s in parts)
+        moved = [d.at_edges(t, s, rows) if isinstance(d, Edged) else None for (_, d), t, s in parts]
+        if all(own is None for own in moved):
+            return None
+        return tuple(t if own is None else own for t, own in zip(theta, moved, strict=True))
 
     def n_parameters(self, n_components: int) -> int:
         """Sum over blocks."""

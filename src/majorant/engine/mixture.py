@@ -135,9 +135,12 @@ class Anchored(Protocol):
 
 @runtime_checkable
 class Edged(Protocol):
-    """A density that puts what EM has all but brought to an edge there; `statistics` were taken at `theta`."""
+    """A density that puts at the edge what EM is bringing there, of fewer than some expected rows; None if nothing is.
 
-    def at_edges(self, theta: Any, statistics: Array) -> Any: ...
+    The statistics were taken at `theta`.
+    """
+
+    def at_edges(self, theta: Any, statistics: Array, rows: float) -> Any: ...
 
 
 @runtime_checkable

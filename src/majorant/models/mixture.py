@@ -31,12 +31,13 @@ from majorant.data.units import blocks_of, distinct_units, row_weight
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, descend
 from majorant.engine.loop import Solution, minimize
-from majorant.engine.mixture import Array, Edged, Mixture, OnData, SingleRun
+from majorant.engine.mixture import Array, Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace, touching
 from majorant.laws import Independent
 from majorant.laws.separation import of_separated, unbounded_directions
+from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence
@@ -248,7 +249,7 @@ class MixtureEstimator(FittedMixture):
             contest, found = self._searched(contest, draws)
         on = self._on_all_rows(contest, rows, data)
         ends = self._ends(contest, found, on)
-        ends = ends if self._is_bounded else _at_edges(on, ends)
+        ends = ends if self._is_bounded else at_edges(on, ends, tol=self._tolerance, max_iter=int(self.max_iter))
         self._keep(contest, found, ends, on, rows)
         for sentence in self._warnings(contest):
             warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
@@ -476,16 +477,6 @@ class MixtureEstimator(FittedMixture):
         taken = signature(self.predict).parameters
         known = {name: value for name, value in fit_params.items() if name in taken}
         return np.asarray(self.fit(X, **fit_params).predict(X, **known))
-
-
-def _at_edges(on: OnData, ends: Ends[Any]) -> Ends[Any]:
-    """Put at the edge what EM has all but brought there, if that costs no likelihood."""
-    density = on.mixture.density
-    if not isinstance(density, Edged):
-        return ends
-    theta = replace(ends.theta, density=density.at_edges(ends.theta.density, ends.seen.statistics.density))
-    seen = on.seen(theta)
-    return replace(ends, theta=theta, seen=seen) if seen.objective[0] <= ends.objective[0] else ends
 
 
 def standardised(x: NDArray[Any], weights: Array) -> Array:
