@@ -196,6 +196,12 @@ def _inverse_root(information: Array, unbounded: Array) -> tuple[Array, Callable
     return root, missing
 
 
+def undetermined(information: Array, slopes: Array) -> tuple[int, NDArray[np.bool_]]:
+    """Return the rank of an information, and which changes (m, n) have a part in directions that it does not see."""
+    root, missing = _inverse_root(information, np.zeros((len(information), 0)))
+    return root.shape[1], missing(slopes)
+
+
 def limits_of(mixture: Mixture) -> dict[str, Limits]:
     """Return the ranges of estimates, as far as density and law define them."""
     own = mixture.density.limits if isinstance(mixture.density, Limited) else {}

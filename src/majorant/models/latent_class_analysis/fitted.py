@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from majorant.models.latent_class_analysis.effects import (
     outcome,
     outcome_table,
 )
+from majorant.models.latent_class_analysis.identification import Identification, identification
 from majorant.models.latent_class_analysis.items import KINDS, Items, column_of, learned, levels_met, moments, orders_of
 from majorant.models.latent_class_analysis.measures import (
     Classification,
@@ -38,14 +40,17 @@ from majorant.models.latent_class_analysis.measures import (
     entropy_measures,
     residual_parts,
     tests_of_fit,
+    too_many_parameters,
     warned,
 )
 from majorant.models.latent_class_analysis.profile import ClassProfile, profile_of
 from majorant.models.latent_class_analysis.steps import Method, earlier_step, later_step, of_covariates, of_outcome
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
+from majorant.models.mixture_summary import mixture_summary
 from majorant.models.row_arguments import rows_as
 from majorant.results.criteria import criteria
+from majorant.summary import Summary
 
 
 class FittedLatentClasses(MixtureEstimator):
@@ -313,6 +318,32 @@ class FittedLatentClasses(MixtureEstimator):
         values, levels = outcome_table(y, items.weights)
         later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(levels))
         return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
+
+    def _summary(self) -> Summary:
+        found = mixture_summary(self)
+        return replace(found, look_out=[*found.look_out, *self.items_.remarks, *filter(None, [self._unidentified()])])
+
+    def _unidentified(self) -> str:
+        """Return why the parameters are not identified, where there are more than the table has free cells."""
+        if set(self.items_.kinds) != {"categorical"} or "gating_coef" in self.estimate_names_:
+            return ""
+        return too_many_parameters(self.n_parameters_, float(np.prod(np.asarray(self.items_.sizes, dtype=np.float64))))
+
+    def identification(self) -> Identification:
+        """Return which estimates the items determine, however many rows there are, by the rank of the information.
+
+        Returns
+        -------
+        Identification
+            ``rank``, ``unidentified``; ``print`` says it in a sentence.
+        """
+        check_is_fitted(self)
+        names = [
+            f"{estimate} of {entry}".removeprefix("item_probabilities of ").replace("_", " ")
+            for estimate in self._density().describe(self._theta().density)
+            for entry in self.items_.entry_names(estimate) or []
+        ]
+        return identification(self, [*names, "the shares of the classes"])
 
     def as_read(self) -> Self:
         """Return a model with these parameters, not fitted, that reads columns as this fit did."""

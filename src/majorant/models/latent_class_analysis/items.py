@@ -22,7 +22,9 @@ MOST_LEVELS = 10
 """Most different whole numbers of a column that is categorical by default."""
 
 MOST_TOLD = 1000
-"""Most different values of a column of a stream that are kept."""
+"""Most different values of a column of a stream that are kept, and most levels of an item."""
+MOST_ROWS_OF_NAMES = 20
+"""Rows up to which an item of text may be different in every one of them."""
 
 
 @value_class
@@ -37,11 +39,14 @@ class Items:
         "categorical", "normal" or "count".
     levels : tuple of tuple
         Of each categorical item, in order; empty for others.
+    unused : tuple of tuple
+        Of each item, levels that its type names and no row of the fit has; they have no probability.
     """
 
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
     levels: tuple[tuple[Any, ...], ...]
+    unused: tuple[tuple[Any, ...], ...] = ()
 
     def of_kind(self, kind: str) -> list[int]:
         """Return the columns of a kind."""
@@ -63,6 +68,21 @@ class Items:
                 noun = "count" if kind == "count" else f"{kind} item"
                 parts.append(f"{counted(len(own), noun)} ({', '.join(own if not more else own[:3])}{more})")
         return "; ".join(parts)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is odd about the items, in sentences: constant ones, and levels that do not occur."""
+        said = [
+            f"Item {name!r} is {own[0]!r} in every row: it does not distinguish classes."
+            for name, own in zip(self.names, self.levels, strict=True)
+            if len(own) == 1
+        ]
+        for name, own in zip(self.names, self.unused, strict=False):
+            if own:
+                levels = ", ".join(map(repr, own))
+                verb = "has the level" if len(own) == 1 else "has the levels"
+                said.append(f"No row {verb} {levels} of item {name!r}: left out.")
+        return said
 
     def entry_names(self, estimate: str) -> list[str] | None:
         """Return a name for each number of a class in an estimate of the density: ``vote=left``, or the item."""
@@ -127,19 +147,23 @@ def learned(
     wanted = _asked(asked, names)
     kinds: list[Kind] = []
     levels: list[tuple[Any, ...]] = []
+    unused: list[tuple[Any, ...]] = []
     for j, name in enumerate(names):
+        unused.append(())
         values = column_of(table, j, name)
         known = values[~is_missing(values)]
         kind = wanted[j] if wanted[j] != "auto" else _kind_of(known, has_order=j in (orders or {}))
         if kind == "categorical":
             met = set(known.tolist())
             ordered = (orders or {}).get(j)
+            _check_levels(known, len(met), name)
+            unused[j] = tuple(v for v in ordered or () if v not in met)
             levels.append(tuple(v for v in ordered if v in met) if ordered else tuple(map(_plain, sorted(met))))
         else:
             _check_numbers(known, kind, name)
             levels.append(())
         kinds.append(kind)  # type: ignore[arg-type]
-    return Items(tuple(names), tuple(kinds), tuple(levels))
+    return Items(tuple(names), tuple(kinds), tuple(levels), tuple(unused))
 
 
 def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
@@ -218,6 +242,19 @@ def _check_numbers(known: NDArray[Any], kind: str, name: str) -> None:
     if kind == "count" and not ((known >= 0) & (known == np.rint(known))).all():
         wrong = known[~((known >= 0) & (known == np.rint(known)))][0]
         raise ValueError(f"count item {name!r} must hold whole numbers from 0; got {wrong:g}")
+
+
+def _check_levels(known: NDArray[Any], n_levels: int, name: str) -> None:
+    if known.dtype.kind == "O" and n_levels == len(known) > MOST_ROWS_OF_NAMES:
+        raise ValueError(
+            f"item {name!r} is a different text in every row, such as {known[0]!r}: it names the rows and says nothing "
+            "of classes; leave it out"
+        )
+    if n_levels > MOST_TOLD:
+        raise ValueError(
+            f"item {name!r} has {n_levels:,} levels, more than {MOST_TOLD:,}: every level takes a probability of each "
+            "class; join levels, or leave the item out (a number can be 'normal' or 'count')"
+        )
 
 
 def _asked(asked: Any, names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from majorant._frames import data_frame
+from majorant._numbers import counted
 from majorant._validation import levels_to_user
 from majorant.models.latent_class_analysis.items import KINDS
 
@@ -81,12 +82,7 @@ class FitStatistics:
     @property
     def unidentified(self) -> str:
         """Why the parameters are not identified, where there are more than the table has free cells; else empty."""
-        if self.df is None or self.df >= 0:
-            return ""
-        return (
-            f"{self.n_parameters} parameters are {-self.df:.0f} more than the table of the items has free cells: the "
-            "model is not identified; fit fewer classes, or more items."
-        )
+        return "" if self.df is None else too_many_parameters(self.n_parameters, self.df + 1 + self.n_parameters)
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each statistic."""
@@ -116,6 +112,16 @@ class Classification:
     assigned: Array
     average_posteriors: Array
     error: float
+
+
+def too_many_parameters(p: int, cells: float) -> str:
+    """Return a sentence on a model of more parameters than the table of its items has free cells; else nothing."""
+    if p <= cells - 1:
+        return ""
+    return (
+        f"{counted(p, 'parameter')}, {p - cells + 1:.0f} more than the table of the items has free cells: the model is "
+        "not identified; fit fewer classes, or more items."
+    )
 
 
 def warned(found: FitStatistics) -> FitStatistics:

@@ -1,0 +1,101 @@
+"""Identification: which estimates the items could determine, however many rows there were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._numbers import counted
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Mixture
+from majorant.laws import Independent
+from majorant.models.latent_class_analysis.items import KINDS
+from majorant.results.information import packed, undetermined, unpacked
+
+Array = NDArray[np.float64]
+MOST_CELLS = 1_000
+"""Cells of the table of all items up to which each is visited; of larger tables so many rows are drawn."""
+STEP = 1e-5
+
+
+@dataclass(frozen=True)
+class Identification:
+    """How many of the parameters the items determine.
+
+    Attributes
+    ----------
+    n_parameters, rank : int
+    unidentified : tuple of str
+        Names of estimates that the items do not determine.
+    """
+
+    n_parameters: int
+    rank: int
+    unidentified: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The result in a sentence."""
+        if self.rank == self.n_parameters:
+            return f"The items determine all {counted(self.n_parameters, 'parameter')}."
+        few = ", ".join(self.unidentified[:4]) + (" and others" if len(self.unidentified) > 4 else "")
+        return (
+            f"The items determine {self.rank} of {counted(self.n_parameters, 'parameter')}, whatever the rows: {few} "
+            "cannot be told. Log-likelihood and predictions are right; fit fewer classes, or more items."
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def identification(model: Any, names: Sequence[str]) -> Identification:
+    """Return the rank of the information at a point inside the parameters, and what has a part in its null space.
+
+    Parameters
+    ----------
+    model : LatentClassAnalysis
+        Fitted; covariates do not enter, as they can only help.
+    names : sequence of str
+        Of the estimates of the items, then of the shares.
+    """
+    random = np.random.default_rng(0)
+    k = len(model.weights_)
+    mixture = Mixture(model._density(), Independent(), k)
+    theta = replace(model._theta(), law=Independent().recalled({"weights": model.weights_}))
+    at = packed(mixture, theta)[0]
+    inner = np.where(np.abs(at) < 3.0, at, 0.0) + random.normal(size=len(at))
+    theta = unpacked(mixture, inner[None], theta)
+    block, weights = _patterns(model, mixture, theta, random)
+    slopes = np.empty((len(weights), len(inner)))
+    for j in range(len(inner)):
+        moved = unpacked(mixture, inner + STEP * np.array([[1.0], [-1.0]]) * (np.arange(len(inner)) == j), theta)
+        up, down = mixture.posterior(moved, block).units
+        slopes[:, j] = (up - down) / (2 * STEP)
+    information = (slopes * weights[:, None]).T @ slopes
+    moved = unpacked(
+        mixture, np.concatenate([inner + STEP * np.eye(len(inner)), inner - STEP * np.eye(len(inner))]), theta
+    )
+    told = {**mixture.density.describe(moved.density), **mixture.law.describe(moved.law)}
+    changes = np.concatenate([v.reshape(2 * len(inner), k, -1) for v in told.values()], axis=2)
+    up, down = np.split(changes.reshape(2 * len(inner), -1), 2)
+    rank, lost = undetermined(information, (up - down) / (2 * STEP))
+    lost_names = [name for name, is_lost in zip(names, lost.reshape(k, -1).any(axis=0), strict=True) if is_lost]
+    return Identification(len(inner), rank, tuple(lost_names))
+
+
+def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Generator) -> tuple[Block, Array]:
+    """Return all cells of the items with their probabilities, or rows that are drawn."""
+    items = model.items_
+    if set(items.kinds) == {"categorical"} and np.prod(np.asarray(items.sizes, dtype=np.float64)) <= MOST_CELLS:
+        cells = np.array(list(product(*map(range, items.sizes))), dtype=np.float64)
+        block = Block(0, (cells,))
+        return block, np.exp(mixture.posterior(theta, block).units[0])
+    components = random.choice(len(model.weights_), MOST_CELLS, p=mixture.law.describe(theta.law)["weights"][0])
+    drawn = mixture.density.drawn(theta.density, components, random)
+    widths = [len(own) for kind in KINDS if (own := items.of_kind(kind))]
+    return Block(0, tuple(np.split(drawn, np.cumsum(widths)[:-1], axis=1))), np.full(MOST_CELLS, 1 / MOST_CELLS)

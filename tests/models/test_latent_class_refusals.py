@@ -1,0 +1,94 @@
+"""Odd items of a latent class analysis: a clear sentence each, and never NaN."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import majorant as mj
+
+from .test_latent_class_analysis import mixed, read
+
+
+def table(n: int = 200, **others: Any) -> Any:
+    random = np.random.default_rng(0)
+    answers = {c: np.where(random.random(n) < 0.5, "yes", "no") for c in "abc"}
+    return pd.DataFrame({**answers, **others})
+
+
+def remarks(rows: Any, k: int = 2, **settings: Any) -> list[str]:
+    """Fit, refuse anything that is not a number, and return what the summary says to look out for."""
+    model = mj.LatentClassAnalysis(k, random_state=0, **settings).fit(rows)
+    for name in model.estimate_names_:
+        assert np.isfinite(getattr(model, f"{name}_")).all()
+    assert np.isfinite(model.log_likelihood_) and np.isfinite(model.predict_proba(rows)).all()
+    assert np.isfinite([value for _, value in model.fit_statistics(rows) if value is not None]).all()
+    return list(model.summary().look_out)
+
+
+def test_constant_items_and_unused_levels_are_named_and_take_no_parameters() -> None:
+    assert remarks(table(d="same")) == ["Item 'd' is 'same' in every row: it does not distinguish classes."]
+    levels = pd.Categorical(np.tile(["low", "high"], 100), ["low", "mid", "high", "top"])
+    assert remarks(table(d=levels)) == ["No row has the levels 'mid', 'top' of item 'd': left out."]
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(table(d=levels, e="same"))
+    assert model.n_parameters_ == 1 + 2 * 4
+
+
+@pytest.mark.filterwarnings("ignore:.*not identified")
+def test_more_parameters_than_cells_are_told() -> None:
+    (said,) = remarks(table(), 3)
+    assert said.startswith(
+        "11 parameters, 4 more than the table of the items has free cells: the model is not identified"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*not identified")
+def test_more_classes_than_patterns_are_told() -> None:
+    rows = pd.DataFrame({"a": ["x", "y"] * 50, "b": ["x", "y"] * 50})
+    with pytest.warns(ConvergenceWarning, match="X has 2 distinct rows, too few to tell 4 classes apart"):
+        assert "not identified" in remarks(rows, 4)[0]
+
+
+def test_rows_and_items_without_answers() -> None:
+    rows = table()
+    rows.iloc[7] = None
+    assert remarks(rows) == []
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(rows)
+    assert model.n_rows_ == 199
+    np.testing.assert_allclose(model.predict_proba(rows)[7], model.weights_)
+    with pytest.raises(ValueError, match=r"column 1 .'b'. of X has no entry in any row with weight: drop it"):
+        remarks(rows.assign(b=None))
+
+
+def test_names_of_rows_and_very_many_levels_are_refused() -> None:
+    with pytest.raises(ValueError, match="item 'id' is a different text in every row, such as 'r0': it names the rows"):
+        remarks(table(id=[f"r{i}" for i in range(200)]))
+    many = table(60_000, id=[f"r{i // 2}" for i in range(60_000)])
+    with pytest.raises(ValueError, match=r"item 'id' has 30,000 levels, more than 1,000: .* join levels"):
+        remarks(many)
+    with pytest.raises(ValueError, match="item 'd' has 2,000 levels"):
+        remarks(table(2000, d=np.arange(2000)), items={"d": "categorical"})
+
+
+def test_identification_names_what_the_items_cannot_tell(shared_data: Path) -> None:
+    found = {}
+    for k in (2, 3):
+        model = mj.LatentClassAnalysis(k, random_state=0).fit(read(shared_data, "cheating"))
+        found[k] = model.identification()
+    assert (found[2].rank, found[2].n_parameters, found[2].unidentified) == (9, 9, ())
+    assert (found[3].rank, found[3].n_parameters) == (13, 14) and len(found[3].unidentified) == 8 + 1
+    assert str(found[3]).startswith("The items determine 13 of 14 parameters, whatever the rows: LIEEXAM=1, ")
+
+
+def test_identification_of_three_items_and_of_items_of_every_kind() -> None:
+    rows = table()
+    for k, rank in ((2, 7), (3, 7)):
+        assert mj.LatentClassAnalysis(k, random_state=0).fit(rows).identification().rank == rank
+    every, _ = mixed()
+    model = mj.LatentClassAnalysis(2, items={"visits": "count"}, random_state=0).fit(every)
+    assert model.identification().unidentified == ()
