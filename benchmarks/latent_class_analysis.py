@@ -1,0 +1,238 @@
+"""Latent class analysis: ten tables beside StepMix, many rows, rows of a file, and coverage of intervals.
+
+    python benchmarks/latent_class_analysis.py tables [--data FOLDER] [--seeds 20] [--starts 3] [--only NAME]
+    python benchmarks/latent_class_analysis.py rows
+    python benchmarks/latent_class_analysis.py file [--n 1000000]
+    python benchmarks/latent_class_analysis.py coverage [--replications 500] [--journal FILE]
+
+tables: for every table the largest log-likelihood of our seeds, how many of them reach the largest that is known within
+1e-3, and the CPU time of a whole search; beside it the same of single starts of StepMix, where it is installed, and the
+ratio of the times: a search of ours over ONE start of StepMix. rows: 36 000 rows of 16 items. file: so many rows of 20
+items from a Parquet file, and the memory that the fit took beyond the program's. coverage: how many 95 % intervals of
+slopes held the truth, with what was done kept in a journal, so that a run that was ended goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.datasets import load_iris
+
+import majorant as mj
+
+Array = NDArray[np.float64]
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data" / "latentclass"
+TRAITS = [name + side for side in "GB" for name in ("MORAL", "CARES", "KNOW", "LEAD", "DISHON", "INTEL")]
+SAME = 1e-3
+
+
+def drawn(n: int, items: int, k: int, levels: int, concentration: float, missing: float, seed: int) -> Array:
+    """Codes of items that are independent within k classes of random shares and probabilities."""
+    random = np.random.default_rng(seed)
+    shares = random.dirichlet(np.full(k, 5.0))
+    p = random.dirichlet(np.full(levels, concentration), size=(k, items))
+    classes = random.choice(k, n, p=shares)
+    uniform = random.random((n, items, 1))
+    codes = (uniform > np.cumsum(p[classes], axis=2)[:, :, :-1]).sum(axis=2).astype(np.float64)
+    codes[random.random(codes.shape) < missing] = np.nan
+    return codes
+
+
+def tables(folder: Path) -> Iterator[tuple[str, Array, int, str, float]]:
+    """Name, codes or numbers, number of classes, kind of the items, and the largest log-likelihood that is known."""
+
+    def codes(file: str, columns: Any = slice(None)) -> Array:
+        frame = pl.read_csv(folder / f"{file}.csv", null_values=["NA"], infer_schema_length=None)
+        chosen = frame[columns] if isinstance(columns, list) else frame[:, columns]
+        parts = [c.cast(pl.String) for c in chosen]
+        places = [c.cast(pl.Enum(c.drop_nulls().unique().sort())).to_physical().cast(pl.Float64) for c in parts]
+        return np.column_stack([c.fill_null(np.nan).to_numpy() for c in places])
+
+    if folder.is_dir():
+        election = codes("poLCA_election", TRAITS)
+        complete = election[~np.isnan(election).any(axis=1)]
+        yield "carcinoma", codes("poLCA_carcinoma"), 4, "categorical", -289.2858
+        yield "cheating", codes("poLCA_cheating", slice(0, 4)), 3, "categorical", -436.2356
+        yield "election", election, 5, "categorical", -20494.4586
+        yield "election complete", complete, 5, "categorical", -16047.8278
+        yield "votes", codes("mlbench_HouseVotes84", slice(1, None)), 5, "categorical", -2830.4348
+        yield "zoo", codes("mlbench_Zoo", slice(0, -1)), 7, "categorical", -483.4725
+    yield "iris", load_iris().data, 3, "normal", -306.8605
+    yield "two levels", drawn(500, 8, 4, 2, 0.7, 0.0, 1), 4, "categorical", -np.inf
+    yield "four levels", drawn(1000, 6, 4, 4, 0.5, 0.0, 2), 4, "categorical", -np.inf
+    yield "a fifth missing", drawn(800, 10, 3, 3, 0.7, 0.2, 3), 3, "categorical", -np.inf
+
+
+def timed(fit: Any) -> tuple[Any, float]:
+    """Return what a call returns, and its CPU time."""
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fit()
+    return found, time.process_time() - began
+
+
+def by_us(X: Array, k: int, kind: str, seed: int) -> tuple[float, float]:
+    """Return the log-likelihood of a search, and its CPU time."""
+    model, seconds = timed(lambda: mj.LatentClassAnalysis(k, items=kind, random_state=seed).fit(X))
+    return model.log_likelihood_, seconds
+
+
+def by_stepmix(X: Array, k: int, kind: str, seed: int) -> tuple[float, float] | None:
+    """Return the log-likelihood of one start of StepMix, and its CPU time; None where it is not installed."""
+    try:
+        from stepmix.stepmix import StepMix
+    except ImportError:
+        return None
+    measurement = {"categorical": "categorical", "normal": "gaussian_diag"}[kind]
+    measurement += "_nan" if np.isnan(X).any() else ""
+    model = StepMix(k, measurement=measurement, n_init=1, random_state=seed, progress_bar=0, max_iter=10_000)
+    _, seconds = timed(lambda: model.fit(X))
+    return float(model.score(X) * len(X)), seconds
+
+
+def show_tables(folder: Path, n_seeds: int, n_starts: int, only: str | None) -> None:
+    head = f"{'table':<20}{'K':>3}{'known':>13}{'best':>13}{'hits':>7}{'CPU s':>8}"
+    print(f"{head}{'StepMix':>13}{'hits':>6}{'CPU s':>8}{'ratio':>8}")
+    ratios = []
+    for name, X, k, kind, known in tables(folder):
+        if only not in (None, name):
+            continue
+        values, times = np.array([by_us(X, k, kind, seed) for seed in range(n_seeds)]).T
+        cpu = float(times.mean())
+        theirs = [found for s in range(n_starts) if (found := by_stepmix(X, k, kind, s)) is not None]
+        known = max(known, values.max(), *(value for value, _ in theirs), -np.inf)
+        reached = f"{(values > known - SAME).sum():>4}/{n_seeds}"
+        line = f"{name:<20}{k:>3}{known:>13.4f}{values.max():>13.4f}{reached}{cpu:>8.2f}"
+        if theirs:
+            best, seconds = max(value for value, _ in theirs), float(np.mean([s for _, s in theirs]))
+            hits = sum(value > known - SAME for value, _ in theirs)
+            ratios.append(cpu / seconds)
+            line += f"{best:>13.4f}{hits:>4}/{n_starts}{seconds:>8.2f}{ratios[-1]:>8.2f}"
+        print(line, flush=True)
+    if ratios:
+        print(f"CPU of a search over one start of StepMix, geometric mean: {np.exp(np.mean(np.log(ratios))):.2f}")
+
+
+def show_rows() -> None:
+    X = drawn(36_000, 16, 5, 3, 0.7, 0.0, 4)
+    model, seconds = timed(lambda: mj.LatentClassAnalysis(5, random_state=0).fit(X))
+    print(f"36 000 rows of 16 items, K = 5: log-likelihood {model.log_likelihood_:.4f}, {seconds:.2f} s of CPU")
+
+
+def show_file(n: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryDirectory() as folder:
+        path, size = Path(folder) / "rows.parquet", 50_000
+        writer: Any = None
+        random = np.random.default_rng(0)
+        p = random.dirichlet(np.full(4, 0.7), size=(4, 20))
+        for first in range(0, n, size):
+            rows = min(size, n - first)
+            classes = random.choice(4, rows, p=[0.4, 0.3, 0.2, 0.1])
+            codes = (random.random((rows, 20, 1)) > np.cumsum(p[classes], axis=2)[:, :, :-1]).sum(axis=2)
+            part = pa.table({f"item{j}": codes[:, j].astype(np.float64) for j in range(20)})
+            writer = pq.ParquetWriter(path, part.schema) if writer is None else writer
+            writer.write_table(part)
+        writer.close()
+        before = _memory()
+        began = time.perf_counter()
+        model, seconds = timed(lambda: mj.LatentClassAnalysis(4, random_state=0).fit(mj.open_rows(path)))
+        took = time.perf_counter() - began
+        print(f"{n:,} rows of 20 items from Parquet, K = 4: {seconds:.1f} s of CPU in {took:.1f} s,")
+        print(f"{_memory() - before:.0f} MB beyond the {before:.0f} MB of the program, converged: {model.converged_}")
+
+
+def _memory() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def replication(separation: float, seed: int) -> dict[str, list[bool]]:
+    """Return which intervals of the slope of a covariate held the truth, -1, by estimator."""
+    random = np.random.default_rng([seed, int(100 * separation)])
+    x = random.normal(size=500)
+    first = random.random(500) < 1 / (1 + np.exp(x))
+    answers = (random.random((500, 6)) < np.where(first, separation, 1 - separation)[:, None]).astype(np.float64)
+    out = {}
+    plain = mj.LatentClassAnalysis(2, random_state=0).fit(answers)
+    gated = mj.LatentClassAnalysis(2, random_state=0).fit(answers, gating=x)
+    ways = {"one-step": (gated, {})}
+    for method in ("two-step", "bch", "ml"):
+        ways |= {f"{method} {a}": (plain, {"method": method, "assignment": a}) for a in ("modal", "proportional")}
+    for name, (model, settings) in ways.items():
+        found = model.covariate_effects(answers, x, **settings)
+        sign = 1.0 if model.item_probabilities_[1, 1] > model.item_probabilities_[0, 1] else -1.0
+        slope, error = sign * found.coef[1, 1], found.standard_errors[1, 1]
+        out[name] = [bool(abs(slope + 1.0) < 1.959964 * error)]
+    intervals = plain.confidence_intervals(answers)["item_probabilities"]
+    order = [1, 0] if plain.item_probabilities_[1, 1] > plain.item_probabilities_[0, 1] else [0, 1]
+    low, high = (end[order][:, 1::2] for end in intervals)
+    truth = np.array([[separation], [1 - separation]])
+    known = np.isfinite(low)
+    out["probabilities"] = ((low < truth) & (truth < high))[known].tolist()
+    return out
+
+
+def show_coverage(n: int, journal: Path) -> None:
+    done = [json.loads(line) for line in journal.read_text().splitlines()] if journal.exists() else []
+    seen = {(row["separation"], row["seed"]) for row in done}
+    with journal.open("a") as stream:
+        for seed in range(n):
+            for separation in (0.8, 0.9):
+                if (separation, seed) in seen:
+                    continue
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    row = {"separation": separation, "seed": seed, "held": replication(separation, seed)}
+                done.append(row)
+                print(json.dumps(row), file=stream, flush=True)
+    for separation in (0.8, 0.9):
+        print(f"separation {separation}")
+        rows = [row["held"] for row in done if row["separation"] == separation]
+        for name in rows[0]:
+            held = np.concatenate([row[name] for row in rows])
+            error = 100 * np.sqrt(held.mean() * (1 - held.mean()) / len(rows))
+            print(f"  {name:<24}{100 * held.mean():6.1f} % of {len(held)}, error {error:.1f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["tables", "rows", "file", "coverage"])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--starts", type=int, default=3)
+    parser.add_argument("--only")
+    parser.add_argument("--n", type=int, default=1_000_000)
+    parser.add_argument("--replications", type=int, default=500)
+    parser.add_argument("--journal", type=Path, default=Path("latent_class_coverage.jsonl"))
+    given = parser.parse_args()
+    if given.what == "tables":
+        show_tables(given.data, given.seeds, given.starts, given.only)
+    elif given.what == "rows":
+        show_rows()
+    elif given.what == "file":
+        show_file(given.n)
+    else:
+        show_coverage(given.replications, given.journal)
+
+
+if __name__ == "__main__":
+    main()
