@@ -241,3 +241,46 @@ def test_what_comes_to_an_edge_is_there_and_the_others_are_maxima(name: str, k: 
             other.item_probabilities_ = moved
             assert other.score(table) <= model.score(table) + 1e-12
         first += size
+
+
+def test_robust_errors_are_those_of_the_sandwich_by_hand() -> None:
+    table, _ = mixed(400)
+    model = mj.LatentClassAnalysis(1, items={"visits": "count"}, random_state=0).fit(table)
+    robust = model.standard_errors(table, method="robust")
+    visits = table["visits"].dropna().to_numpy()
+    assert robust["count_rates"][0, 0] == pytest.approx(visits.std() / np.sqrt(len(visits)), rel=1e-4)
+    size = table["size"].dropna().to_numpy()
+    assert robust["normal_means"][0, 0] == pytest.approx(size.std() / np.sqrt(len(size)), rel=1e-4)
+    agrees = table["agrees"].dropna().astype(float).to_numpy()
+    assert robust["item_probabilities"][0, 4] == pytest.approx(agrees.std() / np.sqrt(len(agrees)), rel=1e-4)
+
+
+def test_errors_agree_where_the_model_is_true() -> None:
+    table, _ = mixed(800)
+    model = mj.LatentClassAnalysis(2, items={"visits": "count"}, random_state=0).fit(table)
+    found = {how: model.standard_errors(table, method=how) for how in ("information", "robust")}
+    found["bootstrap"] = model.standard_errors(table, method="bootstrap", n_resamples=60)
+    for name, errors in found["information"].items():
+        known = np.isfinite(errors)
+        for how in ("robust", "bootstrap"):
+            np.testing.assert_allclose(found[how][name][known], errors[known], rtol=0.4)
+    times = np.random.default_rng(0).integers(0, 3, 800)
+    weighted = model.standard_errors(table, times, method="robust")["count_rates"]
+    repeated = model.standard_errors(table.loc[np.repeat(np.arange(800), times)], method="robust")["count_rates"]
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
+    with pytest.raises(ValueError, match="method must be"):
+        model.standard_errors(table, method="sandwich")
+
+
+def test_residuals_of_a_number_and_a_categorical_item() -> None:
+    """Independent within the one class, and not: an F-like share of variance by hand."""
+    random = np.random.default_rng(0)
+    group = random.choice(["a", "b", "c"], 300)
+    table = pd.DataFrame({"group": group, "number": random.normal(size=300) + 0.5 * (group == "b")})
+    model = mj.LatentClassAnalysis(1, random_state=0).fit(table)
+    found = model.bivariate_residuals(table)
+    between = sum(
+        (group == g).sum() * (table["number"][group == g].mean() - table["number"].mean()) ** 2 for g in "abc"
+    )
+    total = ((table["number"] - table["number"].mean()) ** 2).sum()
+    assert found["df"][0] == 2 and found["statistic"][0] == pytest.approx(300 * between / total)

@@ -119,6 +119,7 @@ def standard_errors(
     *,
     unbounded: Array | None = None,
     told: Callable[[Parameters[Any, Any]], dict[str, Array]] | None = None,
+    meat: Array | None = None,
 ) -> Errors:
     """Return standard errors of every estimate, by the delta method.
 
@@ -133,6 +134,8 @@ def standard_errors(
         law; what moves along them has no error.
     told : callable, optional
         Estimates by name, (runs, ...), of a batch of parameters; by default those that density and law describe.
+    meat : ndarray of shape (m, m), optional
+        The sum of the products of the scores of units: errors are then those of the sandwich.
 
     Raises
     ------
@@ -153,6 +156,9 @@ def standard_errors(
     if unbounded is not None:
         lost[len(at) - len(unbounded) :] = unbounded
     half, missing = _inverse_root(observed_information(on, theta), lost)
+    if meat is not None:
+        values, vectors = np.linalg.eigh(half.T @ meat @ half)
+        half = half @ (vectors * np.sqrt(np.maximum(values, 0.0)))
     h = STEP * (1 + np.abs(at))
     moved = unpacked(mixture, np.concatenate([at + np.diag(h), at - np.diag(h)]), theta)
     own = mixture.density.describe(moved.density) if told is None else {}

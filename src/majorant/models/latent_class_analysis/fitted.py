@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import is_missing, levels_to_user, validate_data
+from majorant._validation import check_choice, check_integer, is_missing, levels_to_user, validate_data
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import blocks_of
 from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
+from majorant.laws.separation import unbounded_directions
 from majorant.models.latent_class_analysis.density import density_of, points_of
 from majorant.models.latent_class_analysis.effects import (
     CovariateEffects,
@@ -44,12 +46,14 @@ from majorant.models.latent_class_analysis.measures import (
     warned,
 )
 from majorant.models.latent_class_analysis.profile import ClassProfile, profile_of
+from majorant.models.latent_class_analysis.resampling import bootstrap_errors, products_of_scores
 from majorant.models.latent_class_analysis.steps import Method, earlier_step, later_step, of_covariates, of_outcome
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.models.mixture_summary import mixture_summary
 from majorant.models.row_arguments import rows_as
 from majorant.results.criteria import criteria
+from majorant.results.information import standard_errors
 from majorant.summary import Summary
 
 
@@ -185,6 +189,42 @@ class FittedLatentClasses(MixtureEstimator):
         return profile_of(self, {} if X is None else self.confidence_intervals(X, level=level, **rows))
 
     @rows_as("_on")
+    def standard_errors(
+        self, X: Any, *, method: str = "information", n_resamples: int = 200, **rows: Any
+    ) -> dict[str, Array]:
+        """Return the standard errors of all estimates.
+
+        Parameters
+        ----------
+        X, {rows}
+            The rows of the fit.
+        method : {"information", "robust", "bootstrap"}, default="information"
+            By the observed information; by the sandwich, which holds where the model is not true; or by the standard
+            deviation of the estimates over tables of rows drawn with replacement.
+        n_resamples : int, default=200
+            Tables of the bootstrap.
+
+        Returns
+        -------
+        dict of ndarray
+            By the name of the estimate, in its shape; NaN where the rows do not determine it.
+        """
+        check_choice("method", method, ["information", "robust", "bootstrap"])
+        if method == "information":
+            return self._errors(X, **rows).errors
+        if rows.get("groups") is not None:
+            raise ValueError(f"method={method!r} takes rows for independent: with groups only the information is known")
+        on, _ = self._on(X, **rows)
+        theta = self._theta()
+        with one_thread():
+            if method == "robust":
+                unbounded = unbounded_directions(on, theta)
+                return standard_errors(on, theta, unbounded=unbounded, meat=products_of_scores(on, theta)).errors
+            seen, seed = self._seen(X, **rows)[0], int(check_random_state(self.random_state).randint(2**31))
+            n = check_integer("n_resamples", n_resamples, low=2)
+            return bootstrap_errors(on.mixture, theta, seen, n_resamples=n, seed=seed, tol=float(self.tol))
+
+    @rows_as("_on")
     def classification(self, X: Any, **rows: Any) -> Classification:
         """Return the certainty of the assignment of rows to classes.
 
@@ -206,8 +246,9 @@ class FittedLatentClasses(MixtureEstimator):
         """Return bivariate residuals: the dependence of pairs of items that the classes do not explain.
 
         Of two categorical items, Pearson's statistic of their two-way table against the classes', over rows that have
-        both; of two numbers or counts, rows times their squared correlation within classes. Divided by its degrees of
-        freedom, a residual well above 4 indicates that the pair is not independent within classes.
+        both; of two numbers or counts, rows times their squared correlation within classes; of a number and a
+        categorical item, rows times the share of its variance within classes that the levels explain. Divided by its
+        degrees of freedom, a residual well above 4 indicates that the pair is not independent within classes.
 
         Parameters
         ----------

@@ -252,7 +252,9 @@ def bivariate_residuals(
         elif "categorical" not in (kind, other):
             df, statistic = 1, _correlation(left, right, q, weights)
         else:
-            continue
+            nominal, number = (left, right) if kind == "categorical" else (right, left)
+            df = max(size, other_size) - 1
+            statistic = _explained(nominal, number, q, weights) if df else np.nan
         if df and np.isfinite(statistic):
             rows.append((names[a], names[b], statistic, df, statistic / df, float(chi2.sf(statistic, df))))
     heads = ("first", "second", "statistic", "df", "residual", "p_value")
@@ -265,6 +267,18 @@ def _two_way(left: tuple[Array, Array], right: tuple[Array, Array], weights: Arr
     seen = hot.T @ (other_hot * weights[:, None])
     expected = seen.sum() * (p * shares[:, None]).T @ other_p
     return float(np.sum((seen - expected) ** 2 / np.maximum(expected, 1e-9)))
+
+
+def _explained(nominal: tuple[Array, Array], number: Array, q: Array, weights: Array) -> float:
+    """Return rows times the share of a number's variance within classes that the levels explain there."""
+    hot, p = nominal
+    there = hot.any(axis=1) & ~np.isnan(number[:, 0])
+    mass, y = q[there] * weights[there, None], number[there]
+    away = hot[there][:, None, :] - p  # (rows, components, levels)
+    both = np.einsum("ik,ikc,ik->c", mass, away, y)
+    levels = np.einsum("ik,ikc,ikd->cd", mass, away, away)
+    total = float(np.sum(mass * y**2))
+    return float(mass.sum() * (both @ np.linalg.pinv(levels, rcond=1e-10, hermitian=True) @ both) / total) if total > 0 else np.nan
 
 
 def _correlation(left: Array, right: Array, q: Array, weights: Array) -> float:

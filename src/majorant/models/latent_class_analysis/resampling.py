@@ -1,0 +1,60 @@
+"""Standard errors that do not take the model for true: by the sandwich, and by the bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block, Chunks
+from majorant.data.units import blocks_of
+from majorant.engine.descent import descend
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.models.mixture_rows import Rows
+from majorant.results.information import packed, unpacked
+
+Array = NDArray[np.float64]
+STEP = 1e-5
+
+
+def products_of_scores(on: OnData, theta: Parameters[Any, Any]) -> Array:
+    """Return the weighted sum over rows of the products of their scores, in unconstrained numbers, (m, m)."""
+    mixture = replace(on.mixture, density=on.mixture.density.anchored(theta.density))
+    at = packed(mixture, theta)[0]
+
+    def visit(block: Block) -> Array:
+        w = np.ones(len(block)) if block.weights is None else block.weights
+        plain = replace(block, weights=None)
+        scores = np.empty((len(w), len(at)))
+        for j, h in enumerate(STEP * (1 + np.abs(at))):
+            moved = unpacked(mixture, at + h * np.array([[1.0], [-1.0]]) * (np.arange(len(at)) == j), theta)
+            up, down = mixture.posterior(moved, plain).units
+            scores[:, j] = (up - down) / (2 * h)
+        return np.asarray((scores * w[:, None]).T @ scores)
+
+    return np.asarray(on.data.map_sum(visit))
+
+
+def bootstrap_errors(
+    mixture: Mixture, theta: Parameters[Any, Any], rows: Rows, *, n_resamples: int, seed: int, tol: float
+) -> dict[str, Array]:
+    """Return standard deviations of the estimates over tables of rows drawn with replacement.
+
+    Each descent begins at the estimates, so that classes keep their numbers; what never moves is at an edge, and has no
+    error.
+    """
+    random = np.random.default_rng(seed)
+    counts = rows.weights / rows.row_weight
+    n = round(float(counts.sum()))
+    told: dict[str, list[Array]] = {}
+    for _ in range(n_resamples):
+        drawn = random.multinomial(n, counts / counts.sum()).astype(np.float64)
+        met = drawn > 0
+        data = Chunks(blocks_of([column[met] for column in rows.columns], drawn[met]))
+        end = descend(OnData(mixture, data), theta, tol=tol, max_iter=2000).theta
+        for name, values in {**mixture.density.describe(end.density), **mixture.law.describe(end.law)}.items():
+            told.setdefault(name, []).append(values[0])
+    spread = {name: np.std(values, axis=0, ddof=1) for name, values in told.items()}
+    return {name: np.where(values > 0, values, np.nan) for name, values in spread.items()}
