@@ -284,3 +284,15 @@ def test_residuals_of_a_number_and_a_categorical_item() -> None:
     )
     total = ((table["number"] - table["number"].mean()) ** 2).sum()
     assert found["df"][0] == 2 and found["statistic"][0] == pytest.approx(300 * between / total)
+
+
+@pytest.mark.parametrize("gated", [False, True])
+def test_numbers_of_classes_are_compared_in_one_table(gated: bool) -> None:
+    table, z = mixed(300)
+    rows = {"gating": z + np.random.default_rng(0).normal(size=300)} if gated else {}
+    found = mj.select(mj.LatentClassAnalysis(random_state=0), table, n_components=[1, 2], fit_params=rows)
+    told = mj.LatentClassAnalysis.comparison(found, table, **rows)
+    assert list(told["classes"]) == [1, 2] and {"sabic", "caic", "entropy_r2", "smallest_share"} <= set(told.columns)
+    for i, fit in enumerate(found.estimators):
+        assert told["bic"][i] == pytest.approx(fit.bic(table, **rows), rel=1e-12)
+        assert told["log_likelihood"][i] == pytest.approx(fit.log_likelihood_, rel=1e-9)

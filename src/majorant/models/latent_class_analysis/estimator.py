@@ -13,6 +13,7 @@ from majorant.engine.policies import BoundPolicy
 from majorant.formulas import Formula
 from majorant.models.latent_class_analysis.fitted import FittedLatentClasses
 from majorant.models.latent_class_analysis.formulas import learned_formula, rows_of_formula
+from majorant.models.latent_class_analysis.measures import comparison
 from majorant.models.mixture_rows import Rows
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
@@ -193,6 +194,26 @@ class LatentClassAnalysis(FittedLatentClasses):
         model = cls(**parameters).fit(**rows, sample_weight=sample_weight)
         model.formula_of_fit_, model.gating_names_in_ = learned, list(learned.features.names)
         return model
+
+    @staticmethod
+    def comparison(fits: Any, X: Any, **rows: Any) -> Any:
+        """Compare numbers of classes: every criterion, test and measure of separation, in one table.
+
+        Parameters
+        ----------
+        fits : Selection or sequence of LatentClassAnalysis
+            What `majorant.select` returns, or fits of the same rows.
+        X, **rows
+            The rows of the fits; ``sample_weight`` and ``gating`` among them.
+
+        Returns
+        -------
+        data frame
+            A row for each fit: ``classes``, those of `fit_statistics`, ``smallest_share``, ``hits`` of the search and
+            ``regular``.
+        """
+        known = getattr(fits, "estimators", fits)
+        return comparison([fit for fit in known if fit is not None], X, rows)
 
     def rows_of(self, data: Any) -> dict[str, Any]:
         """Items and covariates of a table, by the formula of the fit: what `fit`, `predict` and others take.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations, product
 from typing import Any
@@ -122,6 +122,19 @@ def too_many_parameters(p: int, cells: float) -> str:
         f"{counted(p, 'parameter')}, {p - cells + 1:.0f} more than the table of the items has free cells: the model is "
         "not identified; fit fewer classes, or more items."
     )
+
+
+def comparison(fits: Sequence[Any], X: Any, rows: Mapping[str, Any]) -> Any:
+    """Return a data frame with a row of criteria and tests for each fit."""
+    told: dict[str, list[Any]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for fit in fits:
+            row = {"classes": len(fit.weights_), **dict(fit.fit_statistics(X, **rows))}
+            row |= {"smallest_share": float(fit.weights_.min()), "hits": fit.search_.n_hits, "regular": fit.regular_}
+            for name, value in row.items():
+                told.setdefault(name, []).append(value)
+    return data_frame(told)
 
 
 def warned(found: FitStatistics) -> FitStatistics:
@@ -278,7 +291,11 @@ def _explained(nominal: tuple[Array, Array], number: Array, q: Array, weights: A
     both = np.einsum("ik,ikc,ik->c", mass, away, y)
     levels = np.einsum("ik,ikc,ikd->cd", mass, away, away)
     total = float(np.sum(mass * y**2))
-    return float(mass.sum() * (both @ np.linalg.pinv(levels, rcond=1e-10, hermitian=True) @ both) / total) if total > 0 else np.nan
+    return (
+        float(mass.sum() * (both @ np.linalg.pinv(levels, rcond=1e-10, hermitian=True) @ both) / total)
+        if total > 0
+        else np.nan
+    )
 
 
 def _correlation(left: Array, right: Array, q: Array, weights: Array) -> float:
