@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from majorant.data.measure import empirical_measure
+from majorant.models.kmeans.sized import check_sizes
 from majorant.results.certificate import Certificate
-from majorant.solvers.kmeans_bounds import Effort, kmeans_lower_bound
+from majorant.solvers.kmeans_bounds import Effort, effort_within, kmeans_lower_bound
 from majorant.solvers.nearest import assign
+from majorant.solvers.sizes import Sizes, assign_within, square_costs
+
+if TYPE_CHECKING:
+    from majorant.models.kmeans.estimator import KMeans
 
 
 def certificate(
-    X: NDArray[Any], weights: NDArray[np.float64] | None, centres: NDArray[Any], effort: Effort
+    model: KMeans, X: NDArray[Any], weights: NDArray[np.float64] | None, effort: Effort, seconds: float | None
 ) -> Certificate:
-    """Return the certificate of centres on rows in memory, both in the units of the rows."""
+    """Return the certificate of a fit on rows in memory, at an effort or within some seconds.
+
+    Where sizes are limited, the objective is that of the best assignment within them: no centres have one below the
+    bound for all assignments.
+    """
+    centres = model.cluster_centers_
+    total = float(X.shape[0]) if weights is None else float(weights.sum())
+    sizes = check_sizes(model.size_min, model.size_max, total, len(centres))
+    if seconds is not None:
+        affordable = effort_within(float(seconds), X.shape[0], X.shape[1], len(centres))
+        if affordable is None:
+            objective = -model.score(X, sample_weight=weights) if sizes is None else model.inertia_
+            return Certificate(0.0, objective, f"none within {seconds:.2g} seconds")
+        with threadpool_limits(limits=1, user_api="blas"):  # threads that wait for each other cost processor time
+            return _certificate(X, weights, centres, affordable, sizes)
+    return _certificate(X, weights, centres, effort, sizes)
+
+
+def _certificate(
+    X: NDArray[Any], weights: NDArray[np.float64] | None, centres: NDArray[Any], effort: Effort, sizes: Sizes | None
+) -> Certificate:
     # In double precision whatever X is: rounding to single must not enter a bound.
     measure = empirical_measure(X.astype(np.float64, copy=False), weights)
     inside = np.ascontiguousarray((centres - measure.origin) * measure.scale)
-    labels = np.zeros(measure.n_points, dtype=np.int32)
-    moments, _ = assign(measure.points, measure.weights, inside, labels)
-    assert moments is not None
+    if sizes is None:
+        labels = np.zeros(measure.n_points, dtype=np.int32)
+        moments, _ = assign(measure.points, measure.weights, inside, labels)
+        assert moments is not None
+        objective = float(moments[:, -1].sum())
+    else:
+        objective = assign_within(square_costs(measure.points, inside), measure.weights, sizes).cost
     found = kmeans_lower_bound(measure.points, measure.weights, inside, effort=effort)
     unit = measure.scale**-2
     solution = f"{len(centres)}-centre solution"
-    return Certificate(found.bound * unit, float(moments[:, -1].sum()) * unit, found.method, solution=solution)
+    return Certificate(found.bound * unit, objective * unit, found.method, solution=solution)

@@ -13,7 +13,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from majorant._order import ordered
 from majorant._validation import (
@@ -37,16 +36,16 @@ from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import LatentVariableModel
 from majorant.models.kmeans.certify import certificate
 from majorant.models.kmeans.search import SEEDED, Search, cluster_weights
+from majorant.models.kmeans.sized import assigned_within, check_sizes, rows_within, sized_search
+from majorant.models.kmeans.summary import kmeans_summary
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
 from majorant.search.effort import EFFORTS, Effort
 from majorant.search.record import SearchReport
 from majorant.solvers.intervals import EXACT
-from majorant.solvers.kmeans_bounds import effort_within
 from majorant.solvers.nearest import assign, squared_distances
 from majorant.starts.restarts import Best
-from majorant.summary import Block as Part
-from majorant.summary import Fact, Facts, Summary, clusters_block, counted, search_block
+from majorant.summary import Summary
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -99,15 +98,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         Number of searches: 1 by swaps, of three starts on small data; or 10 descents of Lloyd's, 1 for an array of
         centres.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
-        "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_; where the
-        rows differ in one column only, dynamic programming, which finds the best of all solutions. "lloyd" and
-        "elkan" stop at the optimum nearest to their start; they give the same iterates, and here are the same code.
-        Lloyd's is also what runs for sparse rows of more than eight million entries, zeros included, with `bounds`, and
-        from any `init` but "auto" and "k-means++": a start or a bound that was chosen is left to do its part.
+        "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_; where rows
+        differ in one column only, dynamic programming, which finds the best of all. "lloyd" and "elkan" stop at the
+        optimum nearest to their start, and here are the same code, which also runs for sparse rows of more than eight
+        million entries, zeros included, with `bounds`, and from any `init` but "auto" and "k-means++".
     effort : {"fast", "default", "best"}, default="default"
         How long the swap search goes on: one start and no perturbations; three starts and at most 40 perturbations;
         or at most 600 (on large data one start and fewer perturbations). It stops early when starts and perturbations
         keep leading to the same optimum.
+    size_min, size_max : float, optional
+        The smallest and the largest weight of a cluster; without weights, its number of rows. Each assignment is then
+        the cheapest one within these sizes [4]_, and `inertia_` its SSE. Descents begin at the end of a search without
+        sizes and at k-means++ seeds, until three of at most 10 agree. The label of a row whose weight is divided is one
+        of its clusters.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is Lloyd's iteration. A policy such as
         ``GibbsLimit(eta=0.1)`` runs generalized majorization-minimization.
@@ -152,6 +155,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     .. [1] S. P. Lloyd, "Least squares quantization in PCM", IEEE Trans. Inf. Theory, 1982.
     .. [2] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.1.
     .. [3] P. Fränti, "Efficiency of random swap clustering", Journal of Big Data, 2018.
+    .. [4] P. S. Bradley, K. P. Bennett, A. Demiriz, "Constrained k-means clustering", Microsoft Research, 2000.
 
     Examples
     --------
@@ -172,6 +176,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         n_init: str | int = "auto",
         algorithm: Literal["swap", "lloyd", "elkan"] = "swap",
         effort: Effort = "default",
+        size_min: float | None = None,
+        size_max: float | None = None,
         bounds: BoundPolicy | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
@@ -185,6 +191,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.n_init = n_init
         self.algorithm = algorithm
         self.effort = effort
+        self.size_min = size_min
+        self.size_max = size_max
         self.bounds = bounds
         self.max_iter = max_iter
         self.tol = tol
@@ -231,16 +239,27 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 found = X
                 if isinstance(self.init, str):
                     found, occupied = without_empty_columns(X)
-                rows = rows_in_memory(found, check_sample_weight(sample_weight, n), self.n_jobs)
+                weights = check_sample_weight(sample_weight, n)
+                rows = rows_in_memory(found, weights, self.n_jobs)
             else:
                 source.weigh(sample_weight)
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
             self._warn_of_repeats(rows)
             unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
             search = Search(self, unit)
-            best, note = search.find(rows, X, random)
-            self._keep(rows, best, note, unit, occupied, keeps_order=search.keeps_order)
-            self.labels_ = self._nearest(X if source is None else source)
+            sizes = check_sizes(self.size_min, self.size_max, rows.data.total_weight, self.n_clusters)
+            if sizes is None:
+                best, note = search.find(rows, X, random)
+                self._keep(rows, best, note, unit, occupied, keeps_order=search.keeps_order)
+                self.labels_ = self._nearest(X if source is None else source)
+                return self
+            if source is not None or self.bounds is not None:
+                raise ValueError("size_min and size_max need rows in memory, not a stream, and no bound policy")
+            best, mass = sized_search(self, rows, X, sizes, search, random)
+            self._keep(rows, best, "", unit, occupied, keeps_order=True)
+            self.labels_ = rows_within(mass, rows.measure.positions, weights)
+            if (without := self.labels_ < 0).any():
+                self.labels_[without] = self._nearest(X[without])
         return self
 
     def _check_parameters(self) -> None:
@@ -275,7 +294,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.n_iter_ = solution.n_iter
         if self.n_clusters == 1:
             certain = "One cluster has its best centre at the mean of the rows, so no better one exists."
-        elif not rows.is_stream and rows.measure.n_points <= self.n_clusters:
+        elif self.inertia_ == 0 and not rows.is_stream and rows.measure.n_points <= self.n_clusters:
             certain = "Every distinct row has a centre of its own, so no better solution exists."
         elif best.records[0].source == EXACT:
             certain = "The rows differ in one column only, where dynamic programming finds the best of all solutions."
@@ -339,6 +358,35 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         ndarray of shape (n_samples,)
         """
         return self._nearest(self._check_rows(X))
+
+    def predict_within(
+        self, X: Any, *, size_min: float | None = None, size_max: float | None = None, sample_weight: Any = None
+    ) -> NDArray[np.int32]:
+        """Return the clusters of rows that are assigned together, within sizes, at the least sum of squared distances.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        size_min, size_max : float, optional
+            As in the fit, of these rows.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no clusters can have these sizes, or rows are streamed.
+        """
+        X = self._check_rows(X)
+        if isinstance(X, StoredRows):
+            raise TypeError("predict_within needs rows in memory: take a part of them")
+        weights = check_sample_weight(sample_weight, X.shape[0])
+        centres, to_units, _ = self._units(sparse.issparse(X))
+        labels = assigned_within(to_units(X), weights, centres, size_min, size_max)
+        return np.where(labels < 0, self._nearest(X), labels)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Fit, and return the cluster of each row."""
@@ -433,34 +481,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         if isinstance(X, StoredRows) or sparse.issparse(X):
             raise TypeError("certify takes rows in memory as a dense array: take a part of them, or X.toarray()")
         weights = check_sample_weight(sample_weight, X.shape[0])
-        if seconds is None:
-            return certificate(X, weights, self.cluster_centers_, effort)
-        check_real("seconds", seconds, low=0)
-        affordable = effort_within(float(seconds), X.shape[0], X.shape[1], len(self.cluster_centers_))
-        if affordable is None:
-            objective = -self.score(X, sample_weight=weights)
-            return Certificate(0.0, objective, f"none within {seconds:.2g} seconds")
-        with threadpool_limits(limits=1, user_api="blas"):  # threads that wait for each other cost processor time
-            return certificate(X, weights, self.cluster_centers_, affordable)
+        if seconds is not None:
+            check_real("seconds", seconds, low=0)
+        return certificate(self, X, weights, effort, seconds)
 
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
     def _summary(self) -> Summary:
-        n, (k, d) = len(self.labels_), self.cluster_centers_.shape
-        size = Facts(
-            "fit", [Fact("SSE", self.inertia_, 2), Fact("SSE per row", self.inertia_ / n, 4)], [Fact("rows", n)]
-        )
-        return Summary(
-            f"k-means, {counted(k, 'cluster')}",
-            f"{counted(n, 'row')}, {counted(d, 'feature')}",
-            [
-                search_block(self.search_),
-                Part("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", [size]),
-                clusters_block(self.labels_, self.cluster_centers_, self._feature_names()),
-            ],
-        )
+        return kmeans_summary(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

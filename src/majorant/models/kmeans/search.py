@@ -63,7 +63,7 @@ class Search:
         if self._swaps(measure):
             solution, records = self._by_swaps(rows, sample, random)
         else:
-            starts = self._starts(rows, X, random)
+            starts = self.starts(rows, X, random)
             solution, records = best_of(
                 starts, lambda start: self._descend(rows, sample, start), verbose=self.model.verbose, unit=self.unit
             )
@@ -131,7 +131,7 @@ class Search:
         trace = Trace([*rows_of_trace, *end.trace])
         return replace(end, n_iter=len(trace), converged=end.converged and result.converged, trace=trace)
 
-    def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
+    def starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
         """Yield the starts one by one."""
         measure, k = rows.measure, self.model.n_clusters
         given = not isinstance(self.model.init, str) and not callable(self.model.init)
