@@ -37,7 +37,8 @@ def by_program(costs: Array, weights: Array, sizes: Sizes) -> float:
 
 def rows(seed: int, n: int = 200) -> Array:
     g = np.random.default_rng(seed)
-    return g.normal(size=(n, 2)) + np.array([[0, 0], [0, 0], [4, 1], [1, 5]])[g.integers(0, 4, n)]
+    centres = np.array([[0.0, 0.0], [0.0, 0.0], [4.0, 1.0], [1.0, 5.0]])
+    return np.asarray(g.normal(size=(n, 2)) + centres[g.integers(0, 4, n)])
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -111,7 +112,8 @@ def test_a_fit_keeps_the_sizes(kind: Any) -> None:
 
 def test_sizes_that_do_not_bind_change_nothing() -> None:
     X = rows(1)
-    free, sized = (mj.KMeans(3, random_state=0, **how).fit(X) for how in ({}, {"size_min": 1, "size_max": 200}))
+    free = mj.KMeans(3, random_state=0).fit(X)
+    sized = mj.KMeans(3, size_min=1, size_max=200, random_state=0).fit(X)
     assert sized.inertia_ == pytest.approx(free.inertia_, rel=1e-12)
     np.testing.assert_array_equal(sized.labels_, free.labels_)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_no_start_of_lloyds_is_better_and_constant_columns_do_not_count() -> Non
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_single_precision_too(dtype: type) -> None:
-    x = np.random.default_rng(3).normal(size=(300, 1)).astype(dtype)
+    x: NDArray[Any] = np.random.default_rng(3).normal(size=(300, 1)).astype(dtype)
     model = mj.KMeans(5, random_state=0).fit(x)
     expected = best_intervals(x[:, 0].astype(np.float64), np.ones(300), 5)[1]
     assert model.inertia_ == pytest.approx(expected, rel=1e-5 if dtype == np.float32 else 1e-12)
