@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.solvers.kmeans_bounds import kmeans_lower_bound
+from majorant.solvers.mixture_bounds import mixture_upper_bound
 
 N, D = 60, 4000
 
@@ -118,3 +119,25 @@ def test_coefficients_that_rows_do_not_determine_are_the_smallest(n_rows: int) -
     smallest = np.linalg.pinv((x - x.mean(axis=0)) / scale, rcond=1e-10) @ (y - y.mean()) / scale
     np.testing.assert_allclose(fitted.coef_[0], smallest, atol=1e-8)
     assert fitted.coef_[0, 7] == 0
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
+@pytest.mark.parametrize("floor", ["fitted", "variances"])
+def test_a_wide_mixture_is_certified_without_a_table_of_columns_by_columns(covariance_type: str, floor: str) -> None:
+    with small_memory():
+        fitted = mj.GaussianMixture(1, covariance_type=covariance_type, random_state=0).fit(X)
+        least = "fitted" if floor == "fitted" else np.full(D, 0.5 * fitted.covariances_.min())
+        told = fitted.certify(X, covariance_at_least=least, effort="fast")
+    assert np.isclose(told.objective, fitted.log_likelihood_, rtol=1e-9) and told.objective <= told.bound
+
+
+def test_the_bound_of_a_wide_mixture_is_that_of_an_isometry() -> None:
+    """Directions in which the rows do not differ add the peak of their density, and nothing else."""
+    variance = 90.0
+    found = mixture_upper_bound(X, None, np.full(D, variance), effort="fast")
+    middle = X.mean(axis=0)
+    basis = np.linalg.qr((X - middle).T)[0]
+    thin = mixture_upper_bound((X - middle) @ basis, None, variance * np.eye(basis.shape[1]), effort="fast")
+    others = -0.5 * N * (D - basis.shape[1]) * np.log(2 * np.pi * variance)
+    assert np.isclose(found.bound, thin.bound + others, rtol=1e-6)
+    assert np.isclose(found.attained, thin.attained + others, rtol=1e-6)

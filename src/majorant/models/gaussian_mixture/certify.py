@@ -46,7 +46,9 @@ def certificate(
     shares, means = mixture.weights.astype(np.float64), mixture.means.astype(np.float64)
     mixture = Mixture(shares, means, mixture.covariances.astype(np.float64), mixture.covariance_type)
     present = mixture.weights > 0
-    covariances = mixture.covariance.matrices(mixture.covariances, *means.shape)[present]
+    kind = mixture.covariance
+    as_told = kind.matrices if kind.has_matrices else kind.variances
+    covariances = as_told(mixture.covariances, *means.shape)[present]
     floor, words = floor_of(covariance_at_least, covariances, x, weights)
     share = min(_largest_share(floor, one) for one in covariances)
     if share < 1 - ROUNDING:
@@ -72,14 +74,14 @@ def certificate(
 
 
 def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Array | None) -> tuple[Array, str]:
-    """Return the least covariance as a matrix, and in words.
+    """Return the least covariance and its words: a matrix, or variances where all covariances are variances too.
 
     Parameters
     ----------
     covariance_at_least : "fitted", float, or ndarray of shape (n_features,) or (n_features, n_features)
         "fitted" is half of `common_part` of the covariances; a number is that many times the covariance of the rows;
         an array holds variances or a matrix, in the units of the rows.
-    covariances : ndarray of shape (n_components, n_features, n_features)
+    covariances : ndarray of shape (n_components, n_features, n_features) or (n_components, n_features)
     x : ndarray of shape (n_samples, n_features)
     weights : ndarray of shape (n_samples,), optional
     """
@@ -94,7 +96,10 @@ def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Ar
         raise ValueError(
             f"covariance_at_least must be 'fitted', a number or an array; got {covariance_at_least!r}"
         ) from None
+    singular = ValueError("covariance_at_least must be positive definite: no direction may have variance zero")
     if given.ndim == 0:
+        if len(x) <= d:
+            raise singular
         share = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
         away = x - np.einsum("i,ij->j", share, x)
         floor, words = (
@@ -102,7 +107,7 @@ def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Ar
             f"{float(given):g} times that of the data",
         )
     elif given.shape == (d,):
-        floor, words = np.diag(given), "the given variances"
+        floor, words = given if covariances.ndim == 2 else np.diag(given), "the given variances"
     elif given.shape == (d, d) and np.allclose(given, given.T, rtol=1e-8, atol=0.0):
         floor, words = (given + given.T) / 2, "the given one"
     else:
@@ -110,8 +115,8 @@ def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Ar
             f"covariance_at_least must be a number, ({d},) variances or a symmetric ({d}, {d}) matrix; "
             f"got shape {given.shape}{', not symmetric' if given.shape == (d, d) else ''}"
         )
-    if not (np.isfinite(floor).all() and np.linalg.eigvalsh(floor)[0] > 0):
-        raise ValueError("covariance_at_least must be positive definite: no direction may have variance zero")
+    if not (np.isfinite(floor).all() and (floor if floor.ndim == 1 else np.linalg.eigvalsh(floor)).min() > 0):
+        raise singular
     return floor, words
 
 
@@ -121,6 +126,8 @@ def common_part(covariances: Array) -> Array:
     Two matrices are made diagonal by one change of coordinates, in which the smaller entries are taken; more of them
     in the order of their determinants. The result moves with the coordinates.
     """
+    if covariances.ndim == 2:
+        return np.asarray(covariances.min(axis=0))
     order = np.argsort(np.linalg.slogdet(covariances)[1], kind="stable")
     least = covariances[order[0]]
     for covariance in covariances[order[1:]]:
@@ -141,4 +148,7 @@ def _relative(root: NDArray[Any], covariance: Array) -> Array:
 
 def _largest_share(floor: Array, covariance: Array) -> float:
     """Return the largest multiple of the floor that is still below the covariance."""
+    if floor.ndim == 1:
+        return float((covariance / floor).min())
+    covariance = np.diag(covariance) if covariance.ndim == 1 else covariance
     return float(np.linalg.eigvalsh(_relative(np.linalg.cholesky(floor), covariance)).min())

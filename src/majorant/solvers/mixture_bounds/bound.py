@@ -96,8 +96,8 @@ def mixture_upper_bound(
         Finite.
     weights : ndarray of shape (n,), optional
         Nonnegative, not all zero.
-    floor : ndarray of shape (d, d)
-        S: symmetric, positive definite, in the units of the points.
+    floor : ndarray of shape (d, d) or (d,)
+        S: symmetric, positive definite, in the units of the points; or its diagonal, where the rest is zero.
     reached : float
         The log-likelihood of a fit, which determines when the bound is close enough. The bound holds for any value.
     effort : {"fast", "default", "tight"}
@@ -124,8 +124,8 @@ def mixture_upper_bound(
     s = np.asarray(floor, dtype=np.float64)
     if effort not in _PLANS:
         raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {effort!r}")
-    if x.ndim != 2 or len(x) == 0 or s.shape != (x.shape[1], x.shape[1]):
-        raise ValueError(f"points must be (n, d) with n > 0 and floor (d, d); got {x.shape} and {s.shape}")
+    if x.ndim != 2 or len(x) == 0 or s.shape not in ((x.shape[1], x.shape[1]), x.shape[1:]):
+        raise ValueError(f"points must be (n, d) with n > 0 and floor (d, d) or (d,); got {x.shape} and {s.shape}")
     if weights is not None and weights.shape != (len(x),):
         raise ValueError(f"weights must be ({len(x)},); got {weights.shape}")
     plan = _PLANS[effort]

@@ -156,8 +156,9 @@ def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
     points : ndarray of shape (n, d)
     weights : ndarray of shape (n,)
         Positive.
-    floor : ndarray of shape (d, d)
-        Symmetric, positive definite.
+    floor : ndarray of shape (d, d) or (d,)
+        Symmetric, positive definite; or its diagonal, the others zero, in which case no table of columns by columns is
+        made where there are fewer points.
 
     Raises
     ------
@@ -166,21 +167,28 @@ def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
     """
     n_columns = points.shape[1]
     share = weights / weights.sum()
-    if not (np.isfinite(floor).all() and (np.diag(floor) > 0).all()):
+    variances = floor if floor.ndim == 1 else np.diag(floor)
+    if not (np.isfinite(floor).all() and (variances > 0).all()):
         raise np.linalg.LinAlgError("the diagonal is not positive")
-    scales = np.sqrt(np.diag(floor))
+    scales = np.sqrt(variances)
     x = (points - np.einsum("i,ij->j", share, points)) / scales
-    root = np.linalg.cholesky(floor / np.outer(scales, scales))
-    for l in range(n_columns):  # noqa: E741
-        for m in range(l):
-            x[:, l] -= root[l, m] * x[:, m]
-        x[:, l] /= root[l, l]
-    axes = np.linalg.eigh(np.einsum("i,ij,ik->jk", share, x, x))[1][:, ::-1]
+    log_volume, condition = float(np.log(scales).sum()), 1.0
+    if floor.ndim == 2:
+        root = np.linalg.cholesky(floor / np.outer(scales, scales))
+        for l in range(n_columns):  # noqa: E741
+            for m in range(l):
+                x[:, l] -= root[l, m] * x[:, m]
+            x[:, l] /= root[l, l]
+        log_volume, condition = log_volume + float(np.log(np.diag(root)).sum()), float(np.linalg.cond(root))
+    if n_columns > len(x):  # there are no more axes than points
+        axes = np.linalg.svd(np.sqrt(share)[:, None] * x, full_matrices=False)[2].T
+    else:
+        axes = np.linalg.eigh(np.einsum("i,ij,ik->jk", share, x, x))[1][:, ::-1]
     x = np.einsum("ij,jk->ik", x, axes)
-    log_peak = -0.5 * n_columns * np.log(2 * np.pi) - float(np.log(scales).sum() + np.log(np.diag(root)).sum())
+    log_peak = -0.5 * n_columns * np.log(2 * np.pi) - log_volume
     # Places may be restricted to the points' convex hull, so no distance exceeds twice the farthest.
     farthest = float(np.sqrt(np.einsum("ij,ij->i", x, x).max()))
-    moved = 8.0 * (n_columns + 4) ** 2 * EPSILON * float(np.linalg.cond(root)) * farthest
+    moved = 8.0 * (n_columns + 4) ** 2 * EPSILON * condition * farthest
     error = float(weights.sum()) * (
         moved * (2 * farthest + moved) + 8.0 * (n_columns + 4) * EPSILON * (1 + abs(log_peak))
     )
