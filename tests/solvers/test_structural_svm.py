@@ -1,4 +1,4 @@
-"""Three solvers of the convex bound of a structural SVM: the same objective, and a gap that is one."""
+"""Solvers of the convex bound of a structural SVM: the same objective, and a gap that is one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
 from majorant.solvers.simplex_qp import simplex_qp
-from majorant.solvers.structural_svm import SOLVERS, BoundRequest, Plane, exact_pass
+from majorant.solvers.structural_svm import SOLVERS as OFFERED
+from majorant.solvers.structural_svm import BoundRequest, Plane, exact_pass
+from majorant.solvers.structural_svm.joint_planes import joint_planes
+
+SOLVERS = {**OFFERED, "joint planes": joint_planes}
 
 
 @dataclass

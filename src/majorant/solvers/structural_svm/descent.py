@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.solvers.structural_svm.cutting_plane import Cuts, cutting_plane
+from majorant.solvers.structural_svm.joint_planes import JointPlanes, is_small, joint_planes
 from majorant.solvers.structural_svm.problem import (
     BoundRequest,
     BoundSolution,
+    BoundSolver,
     Plane,
     Primal,
     StructuralProblem,
@@ -24,8 +26,8 @@ CACHED_PASSES = 100
 """Largest number of passes over cached planes after an online pass; they need no inference."""
 
 PATIENCE = 20
-"""Number of passes after which, if there are no more weights than passes, cutting planes take over: they need few
-passes where features are few and badly scaled."""
+"""Number of passes after which joint planes take over where they are few, or cutting planes where there are no more
+weights than passes: both need few passes where features are badly scaled."""
 
 MOST_STEPS = 20
 """Largest number of pairwise steps on one sample at a time."""
@@ -59,10 +61,11 @@ class DualPlanes(Protocol):
 
 @dataclass
 class DualState:
-    """Planes at the end of dual coordinate descent, and the cuts if cutting planes took over."""
+    """Planes at the end of dual coordinate descent, and those of the solver that took over."""
 
     planes: DualPlanes
     cuts: Cuts | None = None
+    joint: JointPlanes | None = None
 
 
 class PlaneCache:
@@ -157,8 +160,9 @@ def dual_coordinate_descent(request: BoundRequest) -> BoundSolution:
 
     the :math:`\mu_i` in a simplex. An epoch is an exact pass, which gives the bound at `w` and with it the gap, an
     online pass, which finds the highest plane of each sample at the current `w` before stepping on it, and passes over
-    the planes found so far, which need no inference. After 20 passes, and as many as there are weights,
-    cutting planes take over, the mixture of all planes being the first cut.
+    the planes found so far, which need no inference. After 20 passes the planes of all samples are solved for jointly
+    where there are few; otherwise, after as many passes as there are weights, cutting planes take over, the mixture of
+    all planes being the first cut.
 
     References
     ----------
@@ -185,6 +189,8 @@ def dual_coordinate_descent(request: BoundRequest) -> BoundSolution:
         n_passes += 1
         if best.is_done or n_passes >= request.max_passes:
             return best.solution(n_passes, state)
+        if n_passes >= PATIENCE and is_small(request):
+            return _joint(best, state, n_passes)
         if n_passes >= max(PATIENCE, problem.dim):
             return _cut(best, state, n_passes)
         if not covered:
@@ -199,7 +205,19 @@ def _cut(best: Primal, state: DualState, n_passes: int) -> BoundSolution:
     if state.cuts is None or not np.array_equal(state.cuts.shares, request.shares):
         state.cuts = Cuts.none(request.problem.dim, request.shares)
     state.cuts.add(*state.planes.mixture(request.shares))
-    found = cutting_plane(replace(request, max_passes=max(request.max_passes - n_passes, 1), state=state.cuts))
+    return _taken_over(best, cutting_plane, state.cuts, state, n_passes)
+
+
+def _joint(best: Primal, state: DualState, n_passes: int) -> BoundSolution:
+    """Continue with the planes of all samples at once."""
+    state.joint = JointPlanes() if state.joint is None else state.joint
+    return _taken_over(best, joint_planes, state.joint, state, n_passes)
+
+
+def _taken_over(best: Primal, solver: BoundSolver, own: Any, state: DualState, n_passes: int) -> BoundSolution:
+    """Return the solution of a solver that goes on with the passes that are left, if it is the better one."""
+    left = max(best.request.max_passes - n_passes, 1)
+    found = solver(replace(best.request, max_passes=left, state=own))
     best.objectives += [min(value, best.objective) for value in found.objectives]
     best.dual = max(best.dual, found.objective - found.gap)
     if found.objective < best.objective:
