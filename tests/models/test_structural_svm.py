@@ -147,8 +147,9 @@ def test_limits_are_said() -> None:
     X, y = bags(7)
     with pytest.warns(ConvergenceWarning, match="has not settled"):
         fit(REGIONS, X, y, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match="raise max_passes"):
-        fit(REGIONS, X, y, max_passes=1)
+    with pytest.warns(ConvergenceWarning, match=r"not solved \(duality gap .* raise max_passes"):
+        unsolved = fit(REGIONS, X, y, max_passes=1)
+    assert not unsolved.search_.starts[0].converged
 
 
 class Broken(Regions):

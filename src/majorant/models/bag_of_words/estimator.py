@@ -38,7 +38,7 @@ from majorant.summary import Summary
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
         estimates=("part_filters_", "table_"),
-        objective_set_by=("alpha", "label_cost", "table_scaling"),
+        objective_set_by=("alpha", "class_weight", "label_cost", "table_scaling"),
         needs_target=True,
     )
 )
@@ -55,9 +55,9 @@ class ReconfigurableBagOfWords(MarginClassifier):
     .. math:: F(A, B) = \frac{\alpha}{2} \bigl(|A|^2 + |B|^2\bigr) + \sum_i c_i \Bigl[ \max_y \bigl(s_y(x_i) +
               \Delta(y_i, y)\bigr) - s_{y_i}(x_i) \Bigr],
 
-    where :math:`c_i` are the sample weights divided by their sum. Fixing the parts in the last term gives a convex
-    upper bound, which is minimised to a known duality gap; the bound policy chooses the parts for each bound (the
-    tightest bound gives the concave-convex procedure).
+    where :math:`c_i` are the sample weights, times those of their classes, divided by their sum. Fixing the parts in
+    the last term gives a convex upper bound, which is minimised to a known duality gap; the bound policy chooses the
+    parts for each bound (the tightest bound gives the concave-convex procedure).
 
     Parameters
     ----------
@@ -74,6 +74,10 @@ class ReconfigurableBagOfWords(MarginClassifier):
         With "kmeans" only: cost of different parts in neighbouring regions of the start. At 1, the cost if all
         neighbours differed equals the sum of squared distances of regions from their nearest clusters. Needs images
         that are grids.
+    class_weight : "balanced" or dict, optional
+        Factors of the weights of the classes, by which `sample_weight` is multiplied: numbers by label, 1 for those
+        not named, or "balanced", with which all classes have the same total weight. For images of which few belong to
+        a class.
     label_cost : array-like of shape (n_classes, n_classes), optional
         :math:`\Delta`, the cost of predicting a class (second axis) for an image of another (first axis), classes in
         sorted order; nonnegative, zero on the diagonal. By default 1 for every mistake.
@@ -172,6 +176,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         *,
         latent_init: Literal["annealed", "kmeans", "random"] | Any = "annealed",
         coherence: float = 0.0,
+        class_weight: Any = None,
         label_cost: Any = None,
         bounds: BoundPolicy | None = None,
         table_scaling: float = 1.0,
@@ -186,6 +191,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         self.alpha = alpha
         self.latent_init = latent_init
         self.coherence = coherence
+        self.class_weight = class_weight
         self.label_cost = label_cost
         self.bounds = bounds
         self.table_scaling = table_scaling

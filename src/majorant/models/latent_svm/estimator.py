@@ -42,7 +42,7 @@ FORMS = ("class-specific", "shared")
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
         estimates=("coef_", "intercept_"),
-        objective_set_by=("alpha", "fit_intercept", "form", "intercept_scaling", "label_cost"),
+        objective_set_by=("alpha", "class_weight", "fit_intercept", "form", "intercept_scaling", "label_cost"),
         needs_target=True,
     )
 )
@@ -55,9 +55,9 @@ class LatentSVC(MarginClassifier):
     .. math:: F(w) = \frac{\alpha}{2} |w|^2 + \sum_i c_i \Bigl[ \max_{y, z} \bigl(\langle w_y, x_{iz} \rangle +
               \Delta(y_i, y)\bigr) - \max_z \langle w_{y_i}, x_{iz} \rangle \Bigr],
 
-    where :math:`c_i` are the sample weights divided by their sum. Fixing :math:`z` in the last term gives a convex
-    upper bound, which is minimised to a known duality gap; the bound policy chooses :math:`z` for each bound (the
-    tightest bound gives the concave-convex procedure).
+    where :math:`c_i` are the sample weights, times those of their classes, divided by their sum. Fixing :math:`z` in
+    the last term gives a convex upper bound, which is minimised to a known duality gap; the bound policy chooses
+    :math:`z` for each bound (the tightest bound gives the concave-convex procedure).
 
     Parameters
     ----------
@@ -65,12 +65,16 @@ class LatentSVC(MarginClassifier):
         Strength of the penalty: the smaller, the larger the weights.
     latent_init : {"annealed", "first", "center", "random"} or array of shape (n_samples,), default="annealed"
         Regions of the first bound. "annealed": found along a path of temperatures, from the mean over all regions, a
-        convex problem, to the maximum. The others are the first region of each sample, the middle one, a random one,
-        or those given, counted from 0.
+        convex problem, to the maximum; the better one is kept of it and of a fit from the first regions. The others
+        are the first region of each sample, the middle one, a random one, or those given, counted from 0.
     form : {"class-specific", "shared"}, default="class-specific"
         "class-specific": every class has weights and a region of its own. "shared": two classes, of which only the
         second (in sorted order) has weights; a sample belongs to it if its best region scores above zero
         (multiple-instance learning, MI-SVM).
+    class_weight : "balanced" or dict, optional
+        Factors of the weights of the classes, by which `sample_weight` is multiplied: numbers by label, 1 for those
+        not named, or "balanced", with which all classes have the same total weight. For samples of which few belong to
+        a class.
     label_cost : array-like of shape (n_classes, n_classes), optional
         :math:`\Delta`, the cost of predicting a class (second axis) for a sample of another (first axis), classes in
         sorted order; nonnegative, zero on the diagonal. By default 1 for every mistake.
@@ -172,6 +176,7 @@ class LatentSVC(MarginClassifier):
         *,
         latent_init: Any = "annealed",
         form: Literal["class-specific", "shared"] = "class-specific",
+        class_weight: Any = None,
         label_cost: Any = None,
         bounds: BoundPolicy | None = None,
         solver: Literal["dcd", "cutting-plane", "bcfw"] = "dcd",
@@ -187,6 +192,7 @@ class LatentSVC(MarginClassifier):
         self.alpha = alpha
         self.latent_init = latent_init
         self.form = form
+        self.class_weight = class_weight
         self.label_cost = label_cost
         self.bounds = bounds
         self.solver = solver
@@ -204,6 +210,8 @@ class LatentSVC(MarginClassifier):
         tags.input_tags.sparse = True
         tags.input_tags.three_d_array = True
         tags.classifier_tags.multi_class = self.form != "shared"
+        # Weights of classes cannot make all rows one class where no plane passes beside the origin.
+        tags.classifier_tags.poor_score = not self.fit_intercept
         return tags
 
     def fit(self, X: Any, y: Any, *, bags: Any = None, sample_weight: Any = None) -> Self:

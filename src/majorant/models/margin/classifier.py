@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -19,7 +20,7 @@ from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import LatentVariableModel
 from majorant.models.margin.family import MarginFamily, Weights
-from majorant.models.margin.labels import code_of_each, label_costs, learnt_classes
+from majorant.models.margin.labels import class_factors, code_of_each, label_costs, learnt_classes
 from majorant.models.margin.samples import Distinct, Samples, distinct_samples
 from majorant.models.margin.search import Descents, First, Found, StartRequest
 from majorant.search.record import SearchReport
@@ -28,6 +29,9 @@ from majorant.solvers.structural_svm.planes import NativeProblem
 
 TOO_LARGE = 1e-9
 """If alpha is below this share of the largest square in X, weights vanish because of the size of X, not of alpha."""
+
+UNBALANCED = 2.0
+"""Ratio of the weights of two classes from which on a fit that knows one class only is told to balance them."""
 
 
 class MarginModel(LatentVariableModel):
@@ -64,6 +68,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
 
     alpha: float
     latent_init: Any
+    class_weight: Any
     label_cost: Any
     bounds: BoundPolicy | None
     solver: str = "dcd"
@@ -139,6 +144,11 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         cost = self._costs(labels)
         given = self._given_latent(samples)
         distinct = distinct_samples(samples, codes, weights, given)
+        if self.class_weight is not None:
+            of_each = codes[distinct.order]
+            masses = np.bincount(of_each, distinct.weights).astype(np.float64)
+            shares = distinct.shares * class_factors(self.class_weight, labels, self.classes_, masses)[of_each]
+            distinct = replace(distinct, shares=shares / shares.sum())
         problem = self._problem(samples, codes, distinct.order, cost)
         found = self._search(problem, samples, distinct, given)
         self._keep_end(found)
@@ -147,11 +157,17 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         self._keep_latent(problem, samples, codes, distinct, found)
         if self._is_stuck(found.solution):
             self._warn_at_zero(samples.rows.data if sparse.issparse(samples.rows) else samples.rows)
-        if not found.solution.converged:
+        elif self.class_weight is None and self._says_one_class():
+            largest = self.classes_[self.confusion_.sum(axis=1).argmax()]
             self._warn(
-                f"{type(self).__name__} did not converge: {found.solution.result}. Raise max_iter (now "
-                f"{self.max_iter}) or tol"
+                f"every {self._sample} is predicted as {largest!s}, the class of most weight. "
+                'class_weight="balanced" gives all classes the same weight'
             )
+        if not found.solution.converged:
+            advice = f"Raise max_iter (now {self.max_iter}) or tol"
+            if found.is_unsolved:
+                advice = "Bring the columns of X to similar sizes (sklearn.preprocessing.StandardScaler), or raise tol"
+            self._warn(f"{type(self).__name__} did not converge: {found.solution.result}. {advice}")
 
     def _given_latent(self, samples: Samples) -> NDArray[np.int32] | None:
         """Read given latent values, shape (n_samples, n_units); None if `latent_init` names a start."""
@@ -209,6 +225,11 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         shares = changed.reshape(len(changed), -1).mean(axis=1)
         self.changed_ = float(np.sum(distinct.weights * shares) / distinct.weights.sum())
 
+    def _says_one_class(self) -> bool:
+        """Return whether classes are unbalanced and the fit predicts the one of most weight for all samples."""
+        masses, predicted = self.confusion_.sum(axis=1), np.any(self.confusion_, axis=0)
+        return bool(masses.max() >= UNBALANCED * masses.min() and predicted.sum() == 1 and predicted[masses.argmax()])
+
     def _warn_at_zero(self, entries: NDArray[Any]) -> None:
         """Warn that all weights are zero though the data differ; entries of X are NaN in padding."""
         largest = float(np.abs(np.nan_to_num(entries)).max(initial=0.0))
@@ -220,6 +241,8 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         else:
             start = "" if self._is_annealed else ', or use latent_init="annealed"'
             advice = f"Lower {self._penalties()}{start}"
+            if self.class_weight is None and self._says_one_class():
+                advice = f'Give the classes the same weight, class_weight="balanced". {advice}'
         self._warn(
             f"the fit is stuck at zero: all weights vanish, so that every {self._state} scores alike and no bound "
             f"leads away. {advice}"

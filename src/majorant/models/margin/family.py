@@ -29,6 +29,8 @@ class Weights:
         Sum of the loss-augmented maxima at `w`.
     gap : float
         Duality gap of the bound that `w` minimises.
+    is_solved : bool
+        Whether the gap is within the tolerance.
     state : object
         State from which the solver of the next bound begins.
     """
@@ -36,6 +38,7 @@ class Weights:
     w: NDArray[np.float64]
     augmented: float
     gap: float
+    is_solved: bool
     state: Any = None
 
 
@@ -139,9 +142,11 @@ class MarginFamily:
             # Within the solver's tolerance the old weights may be the better ones.
             before = self.penalty(theta) + theta.augmented - float(np.sum(theta.w * s))
             if before <= found.objective:
-                return Weights(theta.w, theta.augmented, max(before - lowest, 0.0), found.state), before
+                return Weights(
+                    theta.w, theta.augmented, max(before - lowest, 0.0), found.converged, found.state
+                ), before
         augmented = found.objective - self.alpha / 2 * float(np.sum(found.w**2)) + float(np.sum(found.w * s))
-        return Weights(found.w, augmented, found.gap, found.state), found.objective
+        return Weights(found.w, augmented, found.gap, found.converged, found.state), found.objective
 
     def penalty(self, theta: Weights) -> float:
         return self.alpha / 2 * float(np.sum(theta.w**2))

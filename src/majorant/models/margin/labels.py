@@ -1,4 +1,4 @@
-"""Labels of a classifier: classes with weight, costs, numbers."""
+"""Labels of a classifier: classes with weight, their factors, costs, numbers."""
 
 from __future__ import annotations
 
@@ -52,6 +52,30 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
     if not 1e-6 <= cost.max() <= 1e6:
         raise ValueError(f"the largest entry of label_cost must lie between 1e-6 and 1e6; got {cost.max():g}")
     return cost
+
+
+def class_factors(
+    class_weight: Any, labels: NDArray[Any], classes: NDArray[Any], masses: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the factor of the weights of each class: "balanced" gives all classes the same mass.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `class_weight` is none of None, "balanced" and positive numbers by label.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(masses.sum() / (len(classes) * masses))
+    if not isinstance(class_weight, dict):
+        raise TypeError(f'class_weight must be None, "balanced" or a dict of numbers by label; got {class_weight!r}')
+    names = np.unique(labels).tolist()
+    unknown = [label for label in class_weight if label not in names]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is no label of y ({_some(np.unique(labels))})")
+    factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
+    if factors.dtype.kind not in "iuf" or not ((factors > 0) & (factors < np.inf)).all():
+        raise ValueError(f"the numbers of class_weight must be positive and finite; got {class_weight!r}")
+    return factors.astype(np.float64)
 
 
 def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:

@@ -110,6 +110,8 @@ class Found:
         Latent values with which the best start began.
     n_passes : int
         Passes over the samples of all starts and fits.
+    is_unsolved : bool
+        Whether the last bound was not minimised to the gap that was asked for.
     """
 
     solution: Solution[Any]
@@ -117,6 +119,7 @@ class Found:
     family: Any
     first: NDArray[np.int32]
     n_passes: int
+    is_unsolved: bool
 
 
 @dataclass
@@ -170,12 +173,12 @@ class Descents:
 
         solution, records = best_of(told(), descend, verbose=self.verbose)
         family, first = begun[int(np.argmin([r.objective for r in records]))]
-        return Found(solution, records, family, first.latent, n_passes)
+        return Found(solution, records, family, first.latent, n_passes, not solution.theta.is_solved)
 
     def _descend(self, family: Family[Any], first: First, seed: int) -> Solution[Any]:
         policy = GibbsLimit() if self.bounds is None and not first.is_trusted else self.bounds
         latent = first.latent.ravel()
-        return minimize(
+        solution = minimize(
             family,
             self.data,
             policy,
@@ -185,3 +188,7 @@ class Descents:
             n_polish=self.n_polish,
             seed=seed,
         )
+        if solution.theta.is_solved:
+            return solution
+        gap = f"duality gap {solution.theta.gap:.2g} at an objective of {solution.objective:.2g}"
+        return replace(solution, converged=False, result=f"its bound was not solved ({gap})")

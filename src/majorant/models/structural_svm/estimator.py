@@ -208,12 +208,8 @@ class LatentStructuralSVM(MarginModel):
             found = search.best((self._start(oracles, first, seed) for seed in seeds), seeds)
             solution = found.solution
             if not solution.converged:
-                self._warn(f"the objective has not settled: {solution.result}; raise max_iter")
-            if solution.theta.gap > self.tol * abs(solution.objective):
-                self._warn(
-                    f"the last bound is only known to be within {solution.theta.gap:.3g} of its minimum; "
-                    "raise max_passes"
-                )
+                advice = "features of similar size help, or raise max_passes" if found.is_unsolved else "raise max_iter"
+                self._warn(f"the objective has not settled: {solution.result}; {advice}")
             self._keep_end(found)
             self.search_ = SearchReport(found.records, "objective", "min")
             self.coef_ = solution.theta.w.copy()

@@ -63,6 +63,8 @@ class Theta:
         Loss-augmented maximum of each sample.
     gap : float
         Duality gap of the bound that `w` minimises.
+    is_solved : bool
+        Whether the gap is within the tolerance.
     state : object
         State from which the solver of the next bound begins.
     """
@@ -70,6 +72,7 @@ class Theta:
     w: Vector
     maxima: Vector
     gap: float
+    is_solved: bool
     state: Any
 
 
@@ -137,11 +140,11 @@ class StructuralFamily:
         found = self.solver(
             BoundRequest(self.oracles, s, shares, self.alpha, self.tol, self.max_passes, state, self.seed)
         )
-        new = Theta(found.w, self._maxima(found.w), found.gap, found.state)
+        new = Theta(found.w, self._maxima(found.w), found.gap, found.converged, found.state)
         data.n_passes += found.n_passes + 1
         value = self._bound(new, s, shares)
         if theta is not None:
-            old = replace(theta, gap=found.gap, state=found.state)
+            old = replace(theta, gap=found.gap, is_solved=found.converged, state=found.state)
             before = self._bound(old, s, shares)
             if before <= value:
                 new, value = old, before
