@@ -94,6 +94,7 @@ void bind_intervals(nb::module_& m) {
     m.def("best_intervals", [](Vec<const double> x, Weights w, Vec<int64_t> first) {
         const int64_t n = x.shape(0), k = first.shape(0);
         need(k > 0 && k <= n && n <= INT32_MAX, "first must have between one and n entries");
+        product({size_t(n), size_t(k)});
         for (int64_t i = 1; i < n; i++) need(x(i - 1) <= x(i), "x must ascend");
         const double* weights = data(w, n);
         nb::gil_scoped_release release;
