@@ -100,7 +100,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
 
     def visit(block: Block) -> _Pass:
         x = block.columns[0].astype(np.float64)
-        _refuse_non_finite(x, block.first, allow_missing)
+        refuse_non_finite(x, block.first, allow_missing)
         at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
         own = drawn[at] - block.first
         w = np.ones(len(x)) if block.weights is None else block.weights
@@ -192,7 +192,13 @@ def unobserved_message(unobserved: NDArray[np.bool_], names: Sequence[str] | Non
     return f"{subject} of X {verb} no entry in any row with weight: drop {them}"
 
 
-def _refuse_non_finite(x: NDArray[Any], first: int, allow_missing: bool) -> None:
+def refuse_non_finite(x: NDArray[Any], first: int, allow_missing: bool) -> None:
+    """Refuse rows with an entry that is not finite; NaN, which is a missing one, may be allowed.
+
+    Raises
+    ------
+    ValueError
+    """
     bad = np.isinf(x) if allow_missing else ~np.isfinite(x)
     if not bad.any():
         return

@@ -10,19 +10,13 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Chunks
 from majorant.data.units import distinct_units
-from majorant.models.regression_mixture.coordinates import (
-    Coordinates,
-    coordinates_of,
-    location,
-    movable,
-    spread,
-    triangle_of,
-)
+from majorant.models.regression_mixture.coordinates import Coordinates, coordinates_of, movable
 from majorant.models.regression_mixture.extras import Extras
-from majorant.models.regression_mixture.single_model import single_line
 from majorant.models.regression_mixture.starts import weighted_fits
 from majorant.models.regression_mixture.units import Units
+from majorant.solvers.orthonormal import location, spread, triangle_of
 from majorant.solvers.responses import Response
+from majorant.solvers.single_line import single_line
 
 Array = NDArray[np.float64]
 

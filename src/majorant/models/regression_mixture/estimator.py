@@ -12,12 +12,11 @@ from sklearn.utils import check_random_state
 
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, validate_data
 from majorant.data.storage import StoredRows, is_dask, stored_rows
-from majorant.densities import VarianceRule
 from majorant.engine.policies import BoundPolicy
 from majorant.models.regression_mixture.certify import CertifiableLines
-from majorant.models.regression_mixture.extras import Extras, check_extras, shared_columns
+from majorant.models.regression_mixture.extras import Extras, check_extras
 from majorant.models.regression_mixture.fit import fit as fit_units
-from majorant.models.regression_mixture.settings import FLOOR, Settings, check_init, check_parameters
+from majorant.models.regression_mixture.settings import check_parameters
 from majorant.models.regression_mixture.summary import regression_summary
 from majorant.registry import ModelCard, register
 from majorant.solvers.responses import Response
@@ -329,12 +328,11 @@ class RegressionMixture(CertifiableLines):
                 )
                 if source is not None:
                     self._beside(source, {name: getattr(extras, name) for name in named})
-            settings = self._settings(seed, 0 if extras.gating is None else extras.gating.shape[1])
             if source is None:
                 X, y = X.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-                attributes, warned = fit_units(X, y, weights, extras, settings)
+                attributes, warned = fit_units(self, X, y, weights, extras, seed)
             else:
-                attributes, warned = fit_units(source, None, None, extras, settings)
+                attributes, warned = fit_units(self, source, None, None, extras, seed)
             threshold = attributes.pop("trim_threshold", -np.inf)
             for name in ("standard_errors_", "_errors_of_the_fit"):
                 self.__dict__.pop(name, None)
@@ -371,34 +369,6 @@ class RegressionMixture(CertifiableLines):
             if column is not None:
                 source.put_beside(name, column)
         return Extras()
-
-    def _settings(self, seed: int, n_gating: int) -> Settings:
-        """Return the parameters, checked, as a fit takes them."""
-        init: Any = self.init
-        if isinstance(init, Mapping):
-            init = check_init(init, self.n_components, self.n_features_in_, n_gating)
-        names = self._feature_names()
-        shared = () if self.shared is None else self.shared
-        auto = isinstance(self.min_component_size, str)
-        return Settings(
-            n_components=self.n_components,
-            response=self._response,
-            rule=VarianceRule(float(self.max_sigma_ratio), FLOOR, common=self.variance == "common"),
-            shared=shared_columns(shared, names, fit_intercept=self.fit_intercept),
-            trim=float(self.trim),
-            min_component_size=None if auto else float(self.min_component_size),
-            fit_intercept=bool(self.fit_intercept),
-            init=init,
-            n_init=10 if self.n_init == "auto" else int(self.n_init),
-            bounds=self.bounds,
-            beta=float(self.beta),
-            max_iter=self.max_iter,
-            tol=float(self.tol),
-            verbose=self.verbose,
-            seed=seed,
-            n_jobs=self.n_jobs,
-            feature_names=tuple(names),
-        )
 
     def _keep_responsibilities(self, X: Any, y: NDArray[Any], extras: Extras, threshold: float) -> None:
         """Set the responsibilities of rows and groups, and which rows were trimmed."""

@@ -13,20 +13,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant._progress import end_of_starts, report_start
 from majorant.data.storage import StoredRows
-from majorant.densities import Predictors
+from majorant.densities import Predictors, VarianceRule
 from majorant.engine.loop import minimize
 from majorant.engine.mixture import Parameters, SingleRun
-from majorant.engine.policies import Tightest
+from majorant.engine.policies import BoundPolicy, Tightest
 from majorant.engine.trace import Trace
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
-from majorant.models.regression_mixture.extras import Extras, check_unit_weights
+from majorant.models.regression_mixture.extras import Extras, check_unit_weights, shared_columns
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.outcome import fit_attributes
 from majorant.models.regression_mixture.read import unit_stream
-from majorant.models.regression_mixture.settings import Given, Settings
+from majorant.models.regression_mixture.settings import Given, check_init
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
@@ -37,48 +37,62 @@ from majorant.solvers.responses import Response
 
 Warned = tuple[str, type[Warning]]
 
+FLOOR = 1e-16
+"""Smallest variance, in units of the single model's."""
 POLISH = 1e-5
 """Tolerance of the solution that is kept, as a share of `tol`."""
 
 
 def fit(
+    model: Any,
     X: NDArray[np.float64] | StoredRows,
     y: NDArray[np.float64] | None,
     weights: NDArray[np.float64] | None,
     extras: Extras,
-    settings: Settings,
+    seed: int,
 ) -> tuple[dict[str, Any], list[Warned]]:
-    """Return the fitted attributes and the warnings; stored rows bring their own target and weights.
+    """Return the fitted attributes of a model, and the warnings; stored rows bring their own target and weights.
 
     Raises
     ------
     ValueError
         If the target cannot be of the family, or what was asked for goes with plain Gaussian lines only.
     """
-    is_plain = settings.response.has_normal_noise and not settings.shared and settings.trim == 0 and extras.is_empty
+    response, trim = model._response, float(model.trim)
+    named = () if model.shared is None else model.shared
+    shared = shared_columns(named, model._feature_names(), fit_intercept=model.fit_intercept)
+    is_plain = response.has_normal_noise and not shared and trim == 0 and extras.is_empty
     if not is_plain or (isinstance(X, StoredRows) and X.beside_names):
-        _refuse_plain_settings(settings)
-    units = _units(X, y, weights, extras, settings)
-    if units.n_units < settings.n_components:
+        _refuse_plain_settings(model)
+    given = model.init
+    if not isinstance(given, str):
+        n_gating = 0 if extras.gating is None else extras.gating.shape[1]
+        given = check_init(given, model.n_components, model.n_features_in_, n_gating)
+    how = {"fit_intercept": bool(model.fit_intercept), "shared": shared, "n_jobs": model.n_jobs}
+    if isinstance(X, StoredRows):
+        units: AnyUnits = unit_stream(X, response, seed=seed, **how)
+    else:
+        assert y is not None
+        units = _units_in_memory(X, y, weights, extras, response, how)
+    if units.n_units < model.n_components:
         raise ValueError(
-            f"{units.n_units} distinct units do not determine n_components={settings.n_components} components: "
+            f"{units.n_units} distinct units do not determine n_components={model.n_components} components: "
             "ask for fewer"
         )
+    rule = VarianceRule(float(model.max_sigma_ratio), FLOOR, common=model.variance == "common")
     contest = contest_of(
         units,
-        units.mixture(
-            settings.response, settings.rule, settings.n_components, beta=settings.beta, fused=settings.trim == 0
-        ),
-        least_size=_least_size(units, settings),
-        tol=settings.tol,
-        max_iter=settings.max_iter,
-        trim=settings.trim,
+        units.mixture(response, rule, model.n_components, beta=float(model.beta), fused=trim == 0),
+        least_size=_least_size(units, model),
+        tol=float(model.tol),
+        max_iter=model.max_iter,
+        trim=trim,
     )
-    found, trace = _found(contest, settings)
-    attributes = fit_attributes(contest, found, trace, settings, _gating_names(extras))
+    found, trace = _found(model, contest, given, seed)
+    attributes = fit_attributes(model, contest, found, trace, _gating_names(extras))
     said: list[Warned] = []
     if units.coordinates.dropped:
-        said.append((of_dropped(units, settings.feature_names), LinAlgWarning))
+        said.append((of_dropped(units, model._feature_names()), LinAlgWarning))
     if attributes["separated_"]:
         said.append((attributes["separated_"], ConvergenceWarning))
     if not found.best.is_regular:
@@ -94,11 +108,14 @@ def _gating_names(extras: Extras) -> list[str]:
     return [f"column {j + 1}" for j in range(extras.gating.shape[1])]
 
 
-def _units(X: Any, y: Any, weights: Any, extras: Extras, settings: Settings) -> AnyUnits:
-    response = settings.response
-    how: dict[str, Any] = {name: getattr(settings, name) for name in ("fit_intercept", "shared", "n_jobs")}
-    if isinstance(X, StoredRows):
-        return unit_stream(X, response, seed=settings.seed, **how)
+def _units_in_memory(
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    extras: Extras,
+    response: Response,
+    how: dict[str, Any],
+) -> Units:
     check_unit_weights(weights, extras)
     trials = np.ones(len(y)) if extras.trials is None else extras.trials
     response.check(y, trials)
@@ -120,24 +137,24 @@ def _check_response(response: Response, y: NDArray[np.float64], trials: NDArray[
             )
 
 
-def _refuse_plain_settings(settings: Settings) -> None:
-    asked = [] if isinstance(settings.bounds, Tightest | None) else ["bounds"]
-    asked += [] if settings.beta == 1.0 else ["beta"]
-    if settings.init in ("moments", "spectral"):
-        asked.append(f"init={settings.init!r}")
+def _refuse_plain_settings(model: Any) -> None:
+    asked = [] if isinstance(model.bounds, Tightest | None) else ["bounds"]
+    asked += [] if model.beta == 1.0 else ["beta"]
+    if isinstance(model.init, str) and model.init in ("moments", "spectral"):
+        asked.append(f"init={model.init!r}")
     if asked:
         raise ValueError(
             f"{' and '.join(asked)} {PLAIN_ONLY}: leave {'them' if len(asked) > 1 else 'it'} at the default"
         )
 
 
-def _least_size(units: AnyUnits, settings: Settings) -> float:
+def _least_size(units: AnyUnits, model: Any) -> float:
     """Return the smallest number of rows (or groups) of a regular component."""
-    if settings.min_component_size is not None:
-        return settings.min_component_size / units.unit
+    if not isinstance(model.min_component_size, str):
+        return float(model.min_component_size) / units.unit
     p, rows_a_unit = units.n_coefficients, units.n_rows / units.n_units
     least, most = (p + 2) / rows_a_unit, 5.0 * (p + 1)
-    if not settings.response.has_dispersion:  # one row has no exact fit, but a component of it tells of no other
+    if not model._response.has_dispersion:  # one row has no exact fit, but a component of it tells of no other
         least, most = 1.0, 2.0
     return float(np.clip(0.05 * units.total_weight, max(least, 1.0), most))
 
@@ -165,46 +182,50 @@ def _given(units: AnyUnits, init: Given) -> Theta:
     return Parameters(Predictors(np.ascontiguousarray(coef)[None], dispersion[None]), law)
 
 
-def _found(contest: RegressionContest, settings: Settings) -> tuple[Found[Theta], Trace]:
+def _found(model: Any, contest: RegressionContest, given: str | Given, seed: int) -> tuple[Found[Theta], Trace]:
     """Fit by the race, or from starts of one kind where the user chose one, a policy or a temperature."""
-    draws, units = np.random.default_rng(settings.seed), contest.units
-    by_bounds = (settings.bounds is not None or settings.beta != 1.0) and contest.mixture.n_components > 1
+    draws, units, k = np.random.default_rng(seed), contest.units, contest.mixture.n_components
+    by_bounds = (model.bounds is not None or model.beta != 1.0) and k > 1
+    is_plain = units.is_plain and contest.density.response.has_normal_noise
     if units.is_exact:
         found = _exact(contest)
-    elif settings.init == "auto" and not by_bounds and settings.n_components > 1:
-        if contest.is_sampled and contest.units.is_plain and settings.response.has_normal_noise:
-            contest = replace(contest, first_starts=moment_starts(units, settings.n_components, settings.seed))
-        found = _polished(contest, _raced(contest, draws, settings.verbose))
+    elif isinstance(given, str) and given == "auto" and not by_bounds and k > 1:
+        if contest.is_sampled and is_plain:
+            contest = replace(contest, first_starts=moment_starts(units, k, seed))
+        found = _polished(contest, _raced(contest, draws, model.verbose))
     else:
-        init = settings.init if isinstance(settings.init, str) else _given(units, settings.init)
-        starts = _starts(contest, init, settings.n_init, draws, settings.seed)
-        if by_bounds and contest.units.is_plain and settings.response.has_normal_noise:
-            return _by_bounds(contest, starts, settings, draws)
-        found = _polished(contest, _best(contest, starts, settings.verbose))
+        init = given if isinstance(given, str) else _given(units, given)
+        n_init = 10 if model.n_init == "auto" else int(model.n_init)
+        starts = _starts(contest, init, n_init, draws, seed)
+        if by_bounds and is_plain:
+            return _by_bounds(contest, starts, model.bounds, draws, model.verbose)
+        found = _polished(contest, _best(contest, starts, model.verbose))
     found = replace(found, best=contest.explained(found.best))
     path = found.best.path or (found.best.objective,)
     return found, Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in path])
 
 
 def _by_bounds(
-    contest: RegressionContest, starts: list[NamedStart[Theta]], settings: Settings, draws: np.random.Generator
+    contest: RegressionContest,
+    starts: list[NamedStart[Theta]],
+    policy: BoundPolicy | None,
+    draws: np.random.Generator,
+    verbose: int,
 ) -> tuple[Found[Theta], Trace]:
     """Run the descents of the engine's loop."""
-    units, policy = contest.units, settings.bounds
+    units = contest.units
     if policy is not None:  # a copy either way: a bias keeps what it prepared
         policy = deepcopy(policy) if units.positions is None else policy.renumbered(units.positions)
     family, ends, traces = SingleRun(contest.mixture), [], []
     for number, (source, theta) in enumerate(starts):
         seed = int(draws.integers(2**31))
-        made = minimize(
-            family, units.data, policy, theta=theta, tol=settings.tol, max_iter=settings.max_iter, seed=seed
-        )
+        made = minimize(family, units.data, policy, theta=theta, tol=contest.tol, max_iter=contest.max_iter, seed=seed)
         run = Run(source, theta, made.theta, made.objective, made.n_iter, made.converged)
         end = contest.run(contest.whole, [run], 0, 0.0)[0]
         ends.append(replace(run, degenerate=end.degenerate))
         traces.append(made.trace)
-        report_start(number + 1, source, -made.objective - contest.constant, made.result, settings.verbose)
-    end_of_starts(settings.verbose)
+        report_start(number + 1, source, -made.objective - contest.constant, made.result, verbose)
+    end_of_starts(verbose)
     best = min(range(len(ends)), key=lambda i: ends[i].objective)
     return _of_ends(ends, best), traces[best]
 

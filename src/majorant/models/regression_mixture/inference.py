@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
 from majorant.models.base import refuse_stored
-from majorant.models.formula_estimator import through_formula
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
 from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
 from majorant.models.regression_mixture.prediction import FittedLines
-from majorant.models.regression_mixture.resampling import Bootstrap, bootstrap, rows_of
+from majorant.models.regression_mixture.resampling import bootstrap, rows_of
+from majorant.models.row_arguments import rows_as
+from majorant.results.bootstrap import Bootstrap
 
 METHODS = ["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
 Method = Literal["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
@@ -134,7 +135,7 @@ class UncertainLines(FittedLines):
         assert found is not None
         return found
 
-    @through_formula
+    @rows_as("_at")
     def bootstrap(
         self,
         X: Any,
@@ -143,12 +144,9 @@ class UncertainLines(FittedLines):
         kind: Literal["parametric", "case"] = "parametric",
         n_resamples: int = 200,
         sample_weight: Any = None,
-        groups: Any = None,
-        gating: Any = None,
-        offset: Any = None,
-        trials: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        **rows: Any,
     ) -> Bootstrap:
         """Refit on data drawn anew.
 
@@ -167,7 +165,7 @@ class UncertainLines(FittedLines):
         n_resamples : int, default=200
         sample_weight : array-like of shape (n_samples,), optional
             Numbers of times that rows (groups) were drawn; for "parametric" whole numbers.
-        groups, gating, offset, trials : array-like, optional
+        {rows} : array-like, optional
             As for ``fit``.
         random_state : int, RandomState instance or None, default=None
         n_jobs : int, optional
@@ -193,16 +191,15 @@ class UncertainLines(FittedLines):
         refuse_stored(X, "bootstrap")
         if self.is_exact_:
             raise ValueError(f"no errors can be given: {why_no_errors(self)}")
-        X, y = self._rows(X, y)
+        X, y, extras = self._with_target(X, y, **rows)
         weights = check_sample_weight(sample_weight, len(y))
-        extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
         if (self.groups_ is None) != (extras.groups is None):
             raise ValueError(f"the model was fitted with{'out' * (self.groups_ is None)} groups=: give the same rows")
         check_unit_weights(weights, extras)
         columns = shared_columns(self.shared or (), self._feature_names(), fit_intercept=self.fit_intercept)
         shared = [j if j >= 0 else "intercept" for j in columns]
-        rows, random = rows_of(X, y, weights, extras), check_random_state(random_state)
-        return bootstrap(self, rows, shared or None, kind, n_resamples, random, n_jobs)
+        distinct, random = rows_of(X, y, weights, extras), check_random_state(random_state)
+        return bootstrap(self, distinct, shared or None, kind, n_resamples, random, n_jobs)
 
     def _resampled(self, method: str, X: Any, y: Any, resampling: dict[str, Any]) -> Bootstrap | None:
         """Return the refits that a method needs, or None."""

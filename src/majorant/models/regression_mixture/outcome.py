@@ -20,7 +20,6 @@ from majorant.engine.trimmed import Trimmed
 from majorant.laws.gated import Logits
 from majorant.laws.separation import of_separated, unbounded_directions
 from majorant.models.regression_mixture.contest import FEWEST_EVENTS, RegressionContest, mean_weights, sigma_ratio
-from majorant.models.regression_mixture.settings import Settings
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
@@ -120,14 +119,14 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
 
 
 def fit_attributes(
-    contest: RegressionContest, found: Found[Theta], trace: Trace, settings: Settings, gating_names: Sequence[str]
+    model: Any, contest: RegressionContest, found: Found[Theta], trace: Trace, gating_names: Sequence[str]
 ) -> dict[str, Any]:
     """Return the fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed.
 
     In place of the standard errors of rows in memory there is what makes them; streamed rows may be gone by then.
     """
     units, share = contest.units, 1 - contest.trim
-    reorder = isinstance(settings.init, str) and units.labels is None
+    reorder = isinstance(model.init, str) and units.labels is None
 
     def ordered(theta: Theta) -> Theta:
         return heaviest_first(units, theta) if reorder else theta
@@ -140,8 +139,8 @@ def fit_attributes(
     values, note, excluded = parameters_in_units(units, theta), found.note, None
     if found.excluded is not None:
         excluded = _excluded(contest, found.excluded, ordered(found.excluded.theta), height(found.excluded.objective))
-        note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
-    mixture = units.mixture(settings.response, settings.rule, settings.n_components, fused=False)
+        note = f"{note} {what_would_admit(excluded, model.max_sigma_ratio)}".strip()
+    mixture = units.mixture(contest.density.response, contest.density.rule, model.n_components, fused=False)
     errors: dict[str, Any] = {"standard_errors_": None}
     if not units.is_exact and contest.trim == 0:
         made = partial(errors_in_units, units, mixture, theta)
@@ -155,7 +154,7 @@ def fit_attributes(
         "center_fits_": values["level"],
         **errors,
         "regular_": best.is_regular,
-        "degeneracy_": of_degenerate(best.degenerate, settings.n_components, settings.response),
+        "degeneracy_": of_degenerate(best.degenerate, model.n_components, contest.density.response),
         "separated_": of_separated(directions, at, gating_names, units.coordinates.gating_transform),
         "is_exact_": units.is_exact,
         "converged_": bool(best.converged),

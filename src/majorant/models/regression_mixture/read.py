@@ -9,23 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block, Chunks, Mapped
+from majorant.data.rows import refuse_non_finite
 from majorant.data.scratch import cached
 from majorant.data.storage import StoredRows
 from majorant.models.mixture_rows import row_weight_of
 from majorant.models.regression_mixture.build import about_single, units_of
-from majorant.models.regression_mixture.coordinates import (
-    Coordinates,
-    Gram,
-    coordinates_of,
-    location,
-    movable,
-    triangular,
-)
+from majorant.models.regression_mixture.coordinates import Coordinates, coordinates_of, movable
 from majorant.models.regression_mixture.extras import Extras
-from majorant.models.regression_mixture.single_model import moments, single_line
 from majorant.models.regression_mixture.starts import weighted_fits
 from majorant.models.regression_mixture.units import Units, UnitStream
+from majorant.solvers.orthonormal import Gram, location, triangular
 from majorant.solvers.responses import Response
+from majorant.solvers.single_line import moments, single_line
 
 Array = NDArray[np.float64]
 SAMPLE_BYTES = 1 << 24
@@ -166,8 +161,8 @@ class _Look:
 
 
 def _looked_at(block: Block, beside: tuple[str, ...], response: Response) -> _Look:
-    refuse_non_finite(replace(block, columns=block.columns[:2]))
-    for name, column in zip(beside, block.columns[2:], strict=True):
+    refuse_non_finite(block.columns[0], block.first, False)
+    for name, column in zip(("y", *beside), block.columns[1:], strict=True):
         bad = np.flatnonzero(~np.isfinite(column))
         if len(bad):
             raise ValueError(f"row {block.first + bad[0]} of {name} is {column[bad[0]]}: drop such rows")
@@ -273,21 +268,3 @@ def _coordinates(
 
     units = np.where(scales > 0, scales, 1.0)
     return coordinates_of(origin, units, lambda base: triangular(gram(base)), fit_intercept, shared)
-
-
-def refuse_non_finite(block: Block) -> None:
-    """Raise an error for a row of x and y that holds NaN or infinity, naming its number.
-
-    Raises
-    ------
-    ValueError
-    """
-    x, y = block.columns
-    if np.isfinite(x).all() and np.isfinite(y).all():
-        return
-    row, column = np.argwhere(~np.isfinite(np.column_stack([x, y])))[0]
-    where, value = (f", column {column} of X", x[row, column]) if column < x.shape[1] else (" of y", y[row])
-    raise ValueError(
-        f"row {block.first + row}{where} is {value}: "
-        "drop rows with missing or infinite values, or fill them in, before fitting"
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,66 +13,15 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
-from majorant._numbers import counted
 from majorant.data.units import distinct_units
 from majorant.engine.draws import drawn
 from majorant.models.regression_mixture.extras import Extras
 from majorant.models.regression_mixture.outcome import PARAMETERS
+from majorant.results.bootstrap import Bootstrap, bootstrap_of
 
 Array = NDArray[np.float64]
 MOST_COMPARED = 2000
 """Rows at which components are compared."""
-
-
-@dataclass(frozen=True)
-class Bootstrap:
-    """Parameters of refits, their components matched to the fit's.
-
-    Attributes
-    ----------
-    kind : {"parametric", "case"}
-    n_resamples : int
-        Refits that were asked for.
-    n_failed : int
-        Of them, how many ended in an error; `failure` is the first.
-    n_degenerate : int
-        How many ended at a solution that is not regular. Neither these nor the failed ones count.
-    failure : str
-    samples : dict of ndarray of shape (n_used, ...)
-        By the name of the parameter.
-    """
-
-    kind: Literal["parametric", "case"]
-    n_resamples: int
-    n_failed: int
-    n_degenerate: int
-    failure: str
-    samples: Mapping[str, Array]
-
-    @property
-    def n_used(self) -> int:
-        """Number of refits that are used."""
-        return self.n_resamples - self.n_failed - self.n_degenerate
-
-    def standard_errors(self) -> dict[str, Array]:
-        """Return the standard deviations of the refits' parameters, by name."""
-        return {name: np.asarray(values.std(axis=0, ddof=1)) for name, values in self.samples.items()}
-
-    def intervals(self, level: float = 0.95) -> dict[str, tuple[Array, Array]]:
-        """Return the percentile intervals (low, high), by name."""
-        ends = (0.5 - level / 2, 0.5 + level / 2)
-        return {name: tuple(np.quantile(values, ends, axis=0)) for name, values in self.samples.items()}
-
-    @property
-    def sentence(self) -> str:
-        """The method, and the number of refits that are not used."""
-        how = "targets drawn from the fit" if self.kind == "parametric" else "rows (or groups) drawn with replacement"
-        text = f"{counted(self.n_used, 'refit')} on {how}, each from the fit itself as its start"
-        if self.n_failed:
-            text += f"; {self.n_failed} of {self.n_resamples} failed ({self.failure})"
-        if self.n_degenerate:
-            text += f"; {self.n_degenerate} of {self.n_resamples} ended at a solution that is not regular"
-        return f"{text}."
 
 
 @dataclass(frozen=True)
@@ -147,16 +96,7 @@ def bootstrap(
     seeds = random.randint(2**31, size=n_resamples)
     draw = _simulated(model, rows) if kind == "parametric" else _drawn(rows)
     ends = Parallel(n_jobs=n_jobs)(delayed(_refitted)(model, refit, rows, draw, int(seed)) for seed in seeds)
-    found = [end for end in ends if isinstance(end, dict)]
-    failures = [end for end in ends if isinstance(end, str) and end]
-    if len(found) < 2:
-        raise ValueError(
-            f"only {len(found)} of {n_resamples} refits ended at a regular solution"
-            f"{f' ({failures[0]})' if failures else ''}: no standard errors can be estimated"
-        )
-    samples = {name: np.array([end[name] for end in found]) for name in PARAMETERS}
-    n_degenerate = len(ends) - len(found) - len(failures)
-    return Bootstrap(kind, n_resamples, len(failures), n_degenerate, failures[0] if failures else "", samples)
+    return bootstrap_of(kind, ends)
 
 
 Draw = Callable[[np.random.RandomState], tuple[Array, "Array | None"]]

@@ -1,9 +1,8 @@
-"""The checked settings of a fit."""
+"""Checks of parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,41 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_runs
-from majorant.densities import VarianceRule
-from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.engine.policies import check_bounds
 from majorant.solvers.responses import RESPONSES, Response
 
 INITS = ["auto", "moments", "spectral", "random"]
-FLOOR = 1e-16
-"""Smallest variance, in units of the single model's."""
-
 Given = Mapping[str, NDArray[np.float64] | None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Parameters of an estimator.
-
-    `init` is a name, or coefficients, intercepts, scales and weights, None where not given.
-    """
-
-    n_components: int
-    response: Response
-    rule: VarianceRule
-    shared: tuple[int, ...]
-    trim: float
-    min_component_size: float | None
-    fit_intercept: bool
-    init: str | Given
-    n_init: int
-    bounds: BoundPolicy | None
-    beta: float
-    max_iter: int
-    tol: float
-    verbose: int
-    seed: int
-    n_jobs: int | None
-    feature_names: tuple[str, ...]
 
 
 def response_of(family: str | Response) -> Response:
