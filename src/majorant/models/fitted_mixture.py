@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -46,7 +45,7 @@ from majorant.models.mixture_rows import (
 )
 from majorant.models.mixture_summary import entry_names, mixture_summary
 from majorant.models.row_arguments import rows_as
-from majorant.results.information import Errors, interval, limits_of, standard_errors
+from majorant.results.information import Errors, intervals, limits_of, standard_errors
 from majorant.summary import Summary
 
 
@@ -391,12 +390,8 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         dict of (low, high)
         """
         check_real("level", level, low=0.0, high=1.0)
-        z = float(norm.ppf(0.5 + level / 2))
         limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
-        return {
-            name: interval(np.asarray(getattr(self, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
-            for name, error in self._errors(X, **rows).errors.items()
-        }
+        return intervals(self, self._errors(X, **rows).errors, level, limits)
 
     # Words
 

@@ -7,12 +7,13 @@ parameters; else of the log-likelihood, O(m^2) runs. All moved parameters are ba
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from majorant.engine.mixture import Anchored, Coordinates, Limited, Limits, Mixture, OnData, Parameters, Scored
 from majorant.engine.runs import taken
@@ -212,6 +213,17 @@ def limits_of(mixture: Mixture) -> dict[str, Limits]:
     """Return the ranges of estimates, as far as density and law define them."""
     own = mixture.density.limits if isinstance(mixture.density, Limited) else {}
     return {**own, **mixture.law.limits}
+
+
+def intervals(
+    model: Any, errors: Mapping[str, Array], level: float, limits: Mapping[str, Limits]
+) -> dict[str, tuple[Array, Array]]:
+    """Return the intervals of a model's estimates from their errors, within their limits, by name."""
+    z = float(norm.ppf(0.5 + level / 2))
+    return {
+        name: interval(np.asarray(getattr(model, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
+        for name, error in errors.items()
+    }
 
 
 def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:

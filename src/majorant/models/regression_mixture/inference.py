@@ -15,16 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
 from majorant.models.base import refuse_stored
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
-from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
 from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.resampling import bootstrap, rows_of
+from majorant.models.regression_mixture.words import reservations, why_no_errors
 from majorant.models.row_arguments import rows_as
 from majorant.results.bootstrap import Bootstrap
+from majorant.results.information import intervals
 
 METHODS = ["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
 Method = Literal["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
 Array = NDArray[np.float64]
 Errors = dict[str, Array] | None
+LIMITS = {"scale": (0.0, np.inf), "weights": (0.0, 1.0)}
 
 
 class UncertainLines(FittedLines):
@@ -131,9 +133,7 @@ class UncertainLines(FittedLines):
         if made is not None:
             return made.intervals(level)
         self._check_errors()
-        found = intervals(self, level)
-        assert found is not None
-        return found
+        return self._intervals(level)
 
     @rows_as("_at")
     def bootstrap(
@@ -213,6 +213,10 @@ class UncertainLines(FittedLines):
             raise ValueError(f"method={method!r} refits and needs the rows of the fit: give X and y")
         kind = {} if method == "bootstrap" else {"kind": method.removesuffix("-bootstrap")}
         return self.bootstrap(X, y, **(resampling | kind))
+
+    def _intervals(self, level: float = 0.95) -> dict[str, tuple[Array, Array]]:
+        """Return the intervals from the observed information; none where there are no errors."""
+        return intervals(self, self.standard_errors_ or {}, level, LIMITS)
 
     def _check_errors(self) -> None:
         if self.standard_errors_ is None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
-from majorant.models.regression_mixture.words import what_would_admit
+from majorant.models.regression_mixture.words import reservations, what_would_admit, why_no_errors
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 MOST_FEATURES = 20
@@ -88,8 +87,8 @@ def _gating_names(model: Any) -> list[str]:
 
 
 def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
-    found = intervals(model)
-    if found is None:
+    found = model._intervals()
+    if not found:
         reason = why_no_errors(model)
         return (f"{reason[0].upper()}{reason[1:]}.",)
     rows = []

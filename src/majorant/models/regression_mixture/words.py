@@ -83,3 +83,20 @@ def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str
     ratio = excluded["sigma_ratio"]
     noise = f" and its noise differs by a factor of {ratio:.1f}" if ratio > 1 else ""
     return f"{found}: its smallest component has {excluded['size']}{noise}; {' and '.join(changes)} would admit it."
+
+
+def why_no_errors(model: Any) -> str:
+    """Return why a fit has no standard errors from the observed information."""
+    if model.is_exact_:
+        return "one line fits every row exactly: there is no noise to estimate standard errors from"
+    return "the information of the rows that are left knows nothing of those that were trimmed: resample the rows"
+
+
+def reservations(model: Any) -> list[str]:
+    """Return the note on the standard errors of a fit that has them."""
+    if model.regular_:
+        return []
+    return [
+        "The solution is not a regular one: a component's noise is on its bound, it is too small, or its predictor "
+        "runs to infinity. Standard errors from the information are then unreliable."
+    ]

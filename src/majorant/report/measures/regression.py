@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.models.regression_mixture.intervals import intervals
 from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
 from majorant.report.measures.memberships import Memberships
@@ -158,7 +157,7 @@ class Regression(Memberships):
     @cached_property
     def intervals(self) -> dict[str, tuple[Array, Array]] | None:
         """95 % intervals by parameter name; None if the information matrix is singular."""
-        return intervals(self.run.estimator)
+        return self.run.estimator._intervals() or None
 
     @property
     def why_certain(self) -> str:

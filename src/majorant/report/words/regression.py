@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.regression_mixture.intervals import why_no_errors
+from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.regression import Regression
