@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, validate_data
-from majorant.data.storage import StoredRows, is_dask, stored_rows
+from majorant.data.storage import is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy
 from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.extras import Extras, check_extras
@@ -294,45 +295,28 @@ class RegressionMixture(CertifiableLines):
         with self._all_or_nothing():
             self._forget_formula()
             check_parameters(self)
-            random = check_random_state(self.random_state)
+            seed = int(check_random_state(self.random_state).randint(2**31))
             source = stored_rows(X)
             if source is None:
-                X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", y_numeric=True)
-                y = self._target(y, X.dtype)
-                if y.dtype != X.dtype:
-                    X = X.astype(np.float64)
-                n = len(y)
+                rows, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", y_numeric=True)
+                rows, y, n = rows.astype(np.float64, copy=False), np.ascontiguousarray(y, dtype=np.float64), len(y)
             else:
-                n = self._check_stored(source, reset=True)
+                rows, n = source, self._check_stored(source, reset=True)
                 source.aim(y)
             check_enough_rows(n, "n_components", self.n_components, "line")
-            if source is None:
-                weights = check_sample_weight(sample_weight, n)
-            else:
-                source.weigh(sample_weight)
-                weights = None
-            seed = int(random.randint(2**31))
+            weights = check_sample_weight(sample_weight, n) if source is None else None
+            checked: Any = partial(check_extras, n, n_components=self.n_components, response=self._response)
             named = {"groups": groups, "offset": offset, "trials": trials}
             if source is not None:
+                source.weigh(sample_weight)
                 self._refuse_on_streams(gating=gating, component_labels=component_labels)
-            if source is not None and is_dask(X):
-                extras = self._beside(source, named)
-            else:
-                extras = check_extras(
-                    n,
-                    **named,
-                    gating=gating,
-                    component_labels=component_labels,
-                    n_components=self.n_components,
-                    response=self._response,
-                )
-                if source is not None:
-                    self._beside(source, {name: getattr(extras, name) for name in named})
-            if source is None:
-                X, y = X.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-                attributes, warned = fit_units(self, X, y, weights, extras, seed)
-            else:
-                attributes, warned = fit_units(self, source, None, None, extras, seed)
+            is_apart = source is not None and is_dask(X)
+            extras = Extras() if is_apart else checked(**named, gating=gating, component_labels=component_labels)
+            if source is not None:
+                for name, given in named.items():
+                    if given is not None:
+                        source.put_beside(name, given if is_apart else getattr(extras, name))
+            attributes, warned = fit_units(self, rows, y, weights, extras, seed)
             threshold = attributes.pop("trim_threshold", -np.inf)
             for name in ("standard_errors_", "_errors_of_the_fit"):
                 self.__dict__.pop(name, None)
@@ -344,11 +328,10 @@ class RegressionMixture(CertifiableLines):
                 self.n_samples_fit_ = n
                 self.groups_ = self.group_responsibilities_ = self.responsibilities_ = self.trimmed_ = None
             else:
+                if source is not None and is_apart:
+                    extras = checked(**{name: source.all_beside(name) for name in source.beside_names})
                 y = y if source is None else source.all_of_target()
-                if source is not None and is_dask(X):
-                    gathered = {name: source.all_beside(name) for name in source.beside_names}
-                    extras = check_extras(n, **gathered, n_components=self.n_components, response=self._response)
-                self._keep_responsibilities(X if source is None else source, y, extras, threshold)
+                self._keep_responsibilities(rows, y, extras, threshold)
             for message, category in warned:
                 warnings.warn(message, category, stacklevel=levels_to_user())
         return self
@@ -363,13 +346,6 @@ class RegressionMixture(CertifiableLines):
                 "memory, or fit a sample of them"
             )
 
-    def _beside(self, source: StoredRows, named: Mapping[str, Any]) -> Extras:
-        """Give the source what comes with its rows."""
-        for name, column in named.items():
-            if column is not None:
-                source.put_beside(name, column)
-        return Extras()
-
     def _keep_responsibilities(self, X: Any, y: NDArray[Any], extras: Extras, threshold: float) -> None:
         """Set the responsibilities of rows and groups, and which rows were trimmed."""
         densities, q = self._densities(X, y, extras)
@@ -380,11 +356,6 @@ class RegressionMixture(CertifiableLines):
             self.responsibilities_ = q[extras.groups]
             densities = (densities / np.bincount(extras.groups))[extras.groups]
         self.trimmed_ = densities < threshold
-
-    def _target(self, y: NDArray[Any], dtype: Any) -> NDArray[Any]:
-        """Return y, in single precision only where both it and X are."""
-        single = y.dtype == np.float32 and dtype == np.float32
-        return np.ascontiguousarray(y, dtype=np.float32 if single else np.float64)
 
     def _summary(self) -> Summary:
         return regression_summary(self)
