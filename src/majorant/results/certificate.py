@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from majorant._numbers import Rounding, article, objective_format, rounded_up
 
@@ -79,6 +79,20 @@ class Certificate:
                 f"the objective {self.objective!r} is better than the bound {self.bound!r}: they do not belong to the "
                 "same data, weights and number of parts"
             )
+
+    @classmethod
+    def of_likelihood(cls, found: Any, reached: float, solution: str) -> Certificate:
+        """Return the certificate of an upper bound on a log-likelihood: ``bound``, ``method`` and ``attained``."""
+        return cls(
+            found.bound,
+            reached,
+            found.method,
+            objective_name="log-likelihood",
+            sense="max",
+            solution=solution,
+            unit="log units",
+            attained=found.attained,
+        )
 
     @property
     def _shortfall(self) -> float:

@@ -56,13 +56,17 @@ def seeded_labels(points: Array, weights: Array, k: int, draws: np.random.Genera
 
 def cut(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
     """Assign rows by slices along the difference of two rows, at random quantiles."""
+    rank = ranks(points, weights, draws)
+    return one_hot(np.searchsorted(np.sort(0.1 + 0.8 * draws.random(k - 1)), rank), k)
+
+
+def ranks(points: Array, weights: Array, draws: np.random.Generator) -> Array:
+    """Return the weighted ranks of rows along the difference of two of them, between 0 and 1."""
     a, b = drawn(weights, draws.random(2))
-    along = np.einsum("ij,j->i", points, points[a] - points[b])
-    order = np.argsort(along, kind="stable")
+    order = np.argsort(np.einsum("ij,j->i", points, points[a] - points[b]), kind="stable")
     rank = np.empty(len(points))
     rank[order] = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
-    quantiles = np.sort(0.1 + 0.8 * draws.random(k - 1))
-    return one_hot(np.searchsorted(quantiles, rank), k)
+    return rank
 
 
 KINDS: tuple[tuple[str, Callable[[Array, Array, int, np.random.Generator], Array]], ...] = (

@@ -61,16 +61,7 @@ def certificate(
     reached = float(density.sum() if weights is None else np.einsum("i,i->", weights, density))
     # Where the floor is one of the covariances, rounding must not lift it above.
     found = mixture_upper_bound(x, weights, floor * min(share, 1.0), reached=reached, effort=effort)
-    return Certificate(
-        found.bound,
-        reached,
-        found.method,
-        objective_name="log-likelihood",
-        sense="max",
-        solution=f"Gaussian mixture of any size with covariances at least {words}",
-        unit="log units",
-        attained=found.attained,
-    )
+    return Certificate.of_likelihood(found, reached, f"Gaussian mixture of any size with covariances at least {words}")
 
 
 def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Array | None) -> tuple[Array, str]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.draws import drawn
-from majorant.search.starts import seeded_labels
+from majorant.search.starts import ranks, seeded_labels
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -77,12 +77,7 @@ def kurtosis(t: Array, weights: Array) -> Array:
 
 def cut(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
     """Return the slices along one random direction, at random quantiles."""
-    a, b = drawn(weights, random.random(2))
-    t = np.einsum("ij,j->i", x, x[a] - x[b])
-    order = np.argsort(t, kind="stable")
-    rank = np.empty(len(x))
-    rank[order] = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
-    u = random.random(k - 1)
+    rank, u = ranks(x, weights, random), random.random(k - 1)
     quantiles = np.sort(0.1 + 0.8 * u) if k > 2 else 0.25 + 0.5 * u
     return np.searchsorted(quantiles, rank).astype(np.int64)
 

@@ -101,16 +101,7 @@ class CertifiableLines(UncertainLines):
         y = y if extras.offset is None else y - extras.offset
         reached = float(density.sum() if weights is None else np.einsum("i,i->", weights, density))
         found = upper_bound(X, y, weights, noise, reached, effort)
-        return Certificate(
-            found.bound,
-            reached,
-            found.method,
-            objective_name="log-likelihood",
-            sense="max",
-            solution=f"mixture of any number of lines with noise {words}",
-            unit="log units",
-            attained=found.attained,
-        )
+        return Certificate.of_likelihood(found, reached, f"mixture of any number of lines with noise {words}")
 
     def _check_kind(self) -> None:
         """Refuse models for which no bound is known."""
