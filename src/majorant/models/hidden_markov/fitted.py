@@ -20,11 +20,11 @@ from majorant.models.hidden_markov.emissions import Emission, product_of, with_l
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.lags import forecast_of_lags, with_lags
-from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
+from majorant.models.hidden_markov.law import chain_of, check_possible
 from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import Rows
+from majorant.models.mixture_rows import Rows, checked_labels
 from majorant.results.information import Errors
 from majorant.summary import Summary
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -38,26 +36,6 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain
     if first.shape != (k,) or not (first >= 0).all() or abs(first.sum() - 1) > 1e-9:
         raise ValueError(f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {start!r}")
     return Chain(first, may)
-
-
-def checked_labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
-    """Return the known state of each row, -1 where it is not known.
-
-    Raises
-    ------
-    ValueError
-        If there is not one whole number per row, from -1 to k - 1.
-    """
-    found = np.asarray(labels)
-    if found.shape != (n,) or found.dtype.kind not in "iu":
-        raise ValueError(
-            f"component_labels must be one whole number per row, shape ({n},), -1 where it is unknown; got "
-            f"{found.dtype} of shape {found.shape}"
-        )
-    if found.max() >= k or found.min() < -1:
-        wrong = int(found.max() if found.max() >= k else found.min())
-        raise ValueError(f"component_labels must be from -1 to {k - 1}; got {wrong}")
-    return found.astype(np.intp)
 
 
 def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain: Chain) -> None:
