@@ -130,7 +130,7 @@ class NegativeBinomial:
     def drawn(self, theta: Array, components: NDArray[np.intp], random: np.random.Generator) -> Array:
         """Draw a row of each of these components, of the first run."""
         mean, size = theta[0][components][:, : self.d], theta[0][components][:, self.d :]
-        return random.poisson(mean / size * random.standard_gamma(size)).astype(np.float64)
+        return np.asarray(random.poisson(mean / size * random.standard_gamma(size)), dtype=np.float64)
 
 
 def _shape(gap: Array) -> Array:

@@ -108,7 +108,7 @@ class Mixture:
     def log_densities(self, x: NDArray[Any], less: float = 0.0) -> NDArray[Any]:
         """Return ``log N(x_i; m_k, S_k) - less``, shape (n_rows, n_components), in the precision of the rows."""
         out = self._energies(x, self._factored[1] + less)
-        return np.negative(out, out=out)
+        return np.asarray(np.negative(out, out=out))
 
     def energies(self, x: NDArray[Any]) -> NDArray[Any]:
         """Return ``-log(share_k) - log N(x_i; m_k, S_k)``, infinite where a component is absent."""

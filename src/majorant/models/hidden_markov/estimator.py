@@ -251,9 +251,9 @@ class HiddenMarkovModel(FittedMarkovModel):
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         check_enough_rows(len(X), "n_components", self.n_components, "state")
-        X = with_lags(X, sequences, self.lags)
-        self.emissions_ = emissions(self.emission, self.covariance_type, X.shape[1])
-        return X
+        rows = with_lags(X, sequences, self.lags)
+        self.emissions_ = emissions(self.emission, self.covariance_type, rows.shape[1])
+        return rows
 
     def _plan(self) -> Plan:
         return PLAN

@@ -123,4 +123,4 @@ def _chosen(probabilities: Array, random: np.random.Generator) -> NDArray[np.int
     """Draw a state for every row of probabilities."""
     ends = np.cumsum(probabilities, axis=-1)
     u = random.random(ends.shape[:-1])[..., None] * ends[..., -1:]
-    return np.minimum((u >= ends).sum(axis=-1), ends.shape[-1] - 1)
+    return np.asarray(np.minimum((u >= ends).sum(axis=-1), ends.shape[-1] - 1), dtype=np.intp)

@@ -60,7 +60,10 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     if is_list:
         X, lengths = joined(X, lengths)
     X, groups, time = without_columns(X, groups=groups, time=time)
-    n = _num_samples(X)
+    try:
+        n = _num_samples(X)
+    except TypeError:  # no rows at all, which is told when they are read
+        n = 0
     codes, names = sequence_codes(n, lengths, groups)
     order = np.argsort(codes, kind="stable")
     if time is not None:
@@ -89,22 +92,22 @@ def _is_list_of_tables(X: Any) -> bool:
     Raises
     ------
     ValueError
-        If it is a list of columns of equal lengths, which could also be rows.
+        If it is a list of few columns of equal lengths, which could also be rows.
     """
     if not isinstance(X, list | tuple) or not len(X):
         return False
     if any(hasattr(one, "columns") for one in X) or any(getattr(one, "ndim", 0) == 2 for one in X):
         return True
-    sizes = {len(one) if np.iterable(one) and not isinstance(one, str) else -1 for one in X}
+    sizes = {-1 if isinstance(one, str) or not hasattr(one, "__len__") else len(one) for one in X}
     if -1 in sizes:
         return False
     if all(hasattr(one, "ndim") for one in X):
-        if len(sizes) == 1:
+        if len(sizes) == 1 and len(X) < max(sizes):
             raise ValueError(
                 f"X is a list of {len(X)} arrays of one dimension and equal length, which could be sequences or rows: "
                 "give sequences of one column as [a.reshape(-1, 1), ...], rows as numpy.stack(X)"
             )
-        return True
+        return len(sizes) > 1
     return np.ndim(X[0]) == 2
 
 
