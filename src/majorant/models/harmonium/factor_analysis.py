@@ -142,7 +142,7 @@ class WideFactorAnalysis(ClosedForm):
 
     @cached_property
     def variances(self) -> Array:
-        return np.einsum("ij,ij->j", self.root, self.root)
+        return np.asarray(np.einsum("ij,ij->j", self.root, self.root))
 
     @cached_property
     def n_positive(self) -> int:

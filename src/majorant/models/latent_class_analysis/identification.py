@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from majorant._numbers import counted
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Mixture
+from majorant.engine.mixture import Drawn, Mixture
 from majorant.laws import Independent
 from majorant.models.latent_class_analysis.items import KINDS
 from majorant.results.information import packed, undetermined, unpacked
@@ -84,7 +84,7 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
     changes = np.concatenate([v.reshape(2 * len(inner), k, -1) for v in told.values()], axis=2)
     up, down = np.split(changes.reshape(2 * len(inner), -1), 2)
     rank, lost = undetermined(information, (up - down) / (2 * STEP))
-    lost_names = [name for name, is_lost in zip(names, lost.reshape(k, -1).any(axis=0), strict=True) if is_lost]
+    lost_names = [name for name, is_lost in zip(names, lost.reshape(k, -1).any(axis=0).tolist(), strict=True) if is_lost]
     return Identification(len(inner), rank, tuple(lost_names))
 
 
@@ -96,6 +96,7 @@ def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Genera
         block = Block(0, (cells,))
         return block, np.exp(mixture.posterior(theta, block).units[0])
     components = random.choice(len(model.weights_), MOST_CELLS, p=mixture.law.describe(theta.law)["weights"][0])
+    assert isinstance(mixture.density, Drawn)
     drawn = mixture.density.drawn(theta.density, components, random)
     widths = [len(own) for kind in KINDS if (own := items.of_kind(kind))]
     return Block(0, tuple(np.split(drawn, np.cumsum(widths)[:-1], axis=1))), np.full(MOST_CELLS, 1 / MOST_CELLS)

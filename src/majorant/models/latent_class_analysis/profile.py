@@ -79,7 +79,7 @@ class ClassProfile:
 def profile_of(model: Any, intervals: Mapping[str, tuple[Array, Array]]) -> ClassProfile:
     """Return the profile of a fit, with intervals of its estimates by name, where there are some."""
     items: Items = model.items_
-    names, levels, kinds, parts = [], [], [], []
+    names, levels, kinds, parts = list[str](), list[str](), list[str](), list[Array]()
     taken = dict.fromkeys(ESTIMATES, 0)
     for name, kind, own in zip(items.names, items.kinds, items.levels, strict=True):
         estimate = ESTIMATES[kind]
@@ -92,10 +92,10 @@ def profile_of(model: Any, intervals: Mapping[str, tuple[Array, Array]]) -> Clas
         levels += list(map(str, own)) or [WORDS[kind]]
         kinds += [kind] * width
         parts.append(np.stack([values[:, at].T, low[:, at].T, high[:, at].T]))
-    told = np.concatenate(parts, axis=1)
+    estimates, low, high = np.concatenate(parts, axis=1)
     shares = np.asarray(model.weights_)
-    center, scale = _moments(model, told[0], kinds, shares)
-    return ClassProfile(tuple(names), tuple(levels), tuple(kinds), shares, *told, center, scale)
+    center, scale = _moments(model, estimates, kinds, shares)
+    return ClassProfile(tuple(names), tuple(levels), tuple(kinds), shares, estimates, low, high, center, scale)
 
 
 def _moments(model: Any, estimates: Array, kinds: list[str], shares: Array) -> tuple[Array, Array]:

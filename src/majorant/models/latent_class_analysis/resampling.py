@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of
 from majorant.engine.descent import descend
-from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.engine.mixture import Anchored, Mixture, OnData, Parameters
 from majorant.models.mixture_rows import Rows
 from majorant.results.information import packed, unpacked
 
@@ -21,7 +21,9 @@ STEP = 1e-5
 
 def products_of_scores(on: OnData, theta: Parameters[Any, Any]) -> Array:
     """Return the weighted sum over rows of the products of their scores, in unconstrained numbers, (m, m)."""
-    mixture = replace(on.mixture, density=on.mixture.density.anchored(theta.density))
+    density = on.mixture.density
+    assert isinstance(density, Anchored)
+    mixture = replace(on.mixture, density=density.anchored(theta.density))
     at = packed(mixture, theta)[0]
 
     def visit(block: Block) -> Array:

@@ -92,7 +92,7 @@ def class_profile_section(classes: LatentClasses) -> Section:
 def _spread(profile: Any) -> Array:
     """Return how far classes lie apart in each row, numbers by a third of a standard deviation."""
     apart = np.ptp(profile.standardised[0], axis=1)
-    return np.where(profile.is_probability, apart, apart / 3)
+    return np.asarray(np.where(profile.is_probability, apart, apart / 3))
 
 
 def draw_profile(size: Size, profile: Any, shown: list[int]) -> Canvas:
