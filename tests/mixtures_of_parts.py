@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Chunks
 from majorant.data.units import blocks_of
-from majorant.densities import Bernoulli, Categorical, Normal, Poisson, Product
+from majorant.densities import Bernoulli, Categorical, Normal, Ordinal, Poisson, Product
 from majorant.engine.mixture import Mixture, OnData
 from majorant.laws import Chain, Gated, Grouped, Independent, Known
 
@@ -31,6 +31,7 @@ DENSITIES: dict[str, Any] = {
     "Bernoulli": lambda: Bernoulli(D),
     "Poisson": lambda: Poisson(D),
     "categorical": lambda: Categorical([2] * D),
+    "ordinal": lambda: Ordinal([3] * D),
     "normal": lambda: Normal(np.arange(D, dtype=float), np.full(D, 2.0)),
     "normal, shared variances": lambda: Normal(np.arange(D, dtype=float), np.full(D, 2.0), shared=True),
     "product": lambda: Product([("answers", Bernoulli(D)), ("counts", Poisson(D))]),
@@ -42,6 +43,8 @@ def columns_of(density: str, seed: int) -> list[Array]:
     random = np.random.default_rng(100 + seed)
     counts = random.poisson(3.0, (N, D)).astype(np.float64)
     first = counts if density == "Poisson" else table(seed)
+    if density == "ordinal":
+        first = first + np.minimum(counts // 3, 1)  # 0, 1 and 2, some cells missing
     if density.startswith("normal"):
         first = first + random.normal(size=(N, D))
     return [first, counts] if density == "product" else [first]

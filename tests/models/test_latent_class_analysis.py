@@ -67,7 +67,7 @@ def mixed(n: int = 300, seed: int = 0) -> tuple[Any, Any]:
 def by_hand(model: Any, table: Any) -> float:
     """The log-likelihood, written out cell by cell."""
     items, total = model.items_, 0.0
-    first = np.cumsum([0, *items.sizes])
+    first = np.cumsum([0, *items.sizes()])
     codes = items.coded(table.to_numpy(dtype=object))
     for row in codes:
         density = model.weights_.copy()

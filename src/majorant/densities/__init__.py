@@ -4,6 +4,7 @@ from majorant.densities.categorical import Categorical
 from majorant.densities.natural import Bernoulli, Natural, Poisson
 from majorant.densities.negative_binomial import NegativeBinomial
 from majorant.densities.normal import Normal
+from majorant.densities.ordinal import Ordinal
 from majorant.densities.product import Product
 from majorant.densities.regression import GaussianRegression, Predictors, Regression
 from majorant.densities.variance_rule import VarianceRule
@@ -15,6 +16,7 @@ __all__ = [
     "Natural",
     "NegativeBinomial",
     "Normal",
+    "Ordinal",
     "Poisson",
     "Predictors",
     "Product",

@@ -47,10 +47,11 @@ class LatentClassAnalysis(FittedLatentClasses):
     n_components : int, default=1
         Number of classes.
     items : "auto", str, sequence of str or dict, default="auto"
-        What the items are: "categorical", "normal" or "count", for all columns, for each, or by name or number of the
-        column (others are "auto" then). With "auto", text, truth values, columns of at most two different values and of
-        at most ten different whole numbers are categorical, and other numbers are normal; ``items_`` says what was
-        read. Counts are only read as such where they are named.
+        What the items are: "categorical", "ordinal", "normal" or "count", for all columns, for each, or by name or
+        number of the column (others are "auto" then). With "auto", text, truth values, columns of at most two different
+        values and of at most ten different whole numbers are categorical, and other numbers are normal; ``items_`` says
+        what was read. Ordinal items and counts are only read as such where they are named: of an ordinal item, classes
+        differ in the log odds of each level against the one below by the same number, whichever the level.
     variances : {"own", "shared"}, default="own"
         Whether a normal item has a variance in each class, or one in all.
     unseen : {"error", "missing"}, default="error"
@@ -84,6 +85,9 @@ class LatentClassAnalysis(FittedLatentClasses):
         Shares of the classes, the largest first; with `component_labels`, class k has label k.
     item_probabilities_ : ndarray of shape (n_components, levels of all categorical items)
         Probability of each level in each class, item by item.
+    ordinal_probabilities_, ordinal_effects_ : ndarray
+        The same of ordinal items, and by how much more than the mean of the classes the log odds of a level against the
+        one below are in each, (n_components, ordinal items).
     normal_means_, normal_variances_ : ndarray of shape (n_components, normal items)
     count_rates_ : ndarray of shape (n_components, counts)
     gating_coef_ : ndarray of shape (n_components, 1 + covariates)

@@ -111,7 +111,7 @@ class FittedLatentClasses(MixtureEstimator):
 
     def _prepare(self, rows: Rows) -> None:
         if self.items_.of_kind("normal"):
-            x = rows.columns[1 if self.items_.sizes else 0]
+            x = rows.columns[[kind for kind in KINDS if self.items_.of_kind(kind)].index("normal")]
             self.normal_center_, self.normal_scale_ = moments(x, rows.weights)
         n, k = len(rows.weights), self.n_components
         if n < k:
@@ -165,9 +165,10 @@ class FittedLatentClasses(MixtureEstimator):
         seen, log_density, q = self._seen(X, **rows)
         p = self.n_parameters_
         told: dict[str, Any] = {**criteria(-2 * value, n, p, entropy), **entropy_measures(q, seen.weights, entropy)}
-        is_table = set(self.items_.kinds) == {"categorical"}
-        if is_table and all(rows.get(name) is None for name in ("groups", "gating", "component_labels")):
-            told |= tests_of_fit(seen.columns[0], seen.weights, self.items_.sizes, log_density, p)
+        sizes = self.items_.table_sizes
+        if sizes is not None and all(rows.get(name) is None for name in ("groups", "gating", "component_labels")):
+            codes = np.concatenate(seen.columns[: len(set(self.items_.kinds))], axis=1)
+            told |= tests_of_fit(codes, seen.weights, sizes, log_density, p)
         return warned(FitStatistics(log_likelihood=value, n_rows=n, n_parameters=p, **told))
 
     @rows_as("_on")
@@ -366,9 +367,10 @@ class FittedLatentClasses(MixtureEstimator):
 
     def _unidentified(self) -> str:
         """Return why the parameters are not identified, where there are more than the table has free cells."""
-        if set(self.items_.kinds) != {"categorical"} or "gating_coef" in self.estimate_names_:
+        sizes = self.items_.table_sizes
+        if sizes is None or "gating_coef" in self.estimate_names_:
             return ""
-        return too_many_parameters(self.n_parameters_, float(np.prod(np.asarray(self.items_.sizes, dtype=np.float64))))
+        return too_many_parameters(self.n_parameters_, float(np.prod(np.asarray(sizes, dtype=np.float64))))
 
     def identification(self) -> Identification:
         """Return which estimates the items determine, however many rows there are, by the rank of the information.

@@ -91,12 +91,13 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
 def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Generator) -> tuple[Block, Array]:
     """Return all cells of the items with their probabilities, or rows that are drawn."""
     items = model.items_
-    if set(items.kinds) == {"categorical"} and np.prod(np.asarray(items.sizes, dtype=np.float64)) <= MOST_CELLS:
-        cells = np.array(list(product(*map(range, items.sizes))), dtype=np.float64)
-        block = Block(0, (cells,))
+    widths = [len(own) for kind in KINDS if (own := items.of_kind(kind))]
+    sizes = items.table_sizes
+    if sizes is not None and np.prod(np.asarray(sizes, dtype=np.float64)) <= MOST_CELLS:
+        cells = np.array(list(product(*map(range, sizes))), dtype=np.float64)
+        block = Block(0, tuple(np.split(cells, np.cumsum(widths)[:-1], axis=1)))
         return block, np.exp(mixture.posterior(theta, block).units[0])
     components = random.choice(len(model.weights_), MOST_CELLS, p=mixture.law.describe(theta.law)["weights"][0])
     assert isinstance(mixture.density, Drawn)
     drawn = mixture.density.drawn(theta.density, components, random)
-    widths = [len(own) for kind in KINDS if (own := items.of_kind(kind))]
     return Block(0, tuple(np.split(drawn, np.cumsum(widths)[:-1], axis=1))), np.full(MOST_CELLS, 1 / MOST_CELLS)

@@ -16,8 +16,10 @@ from majorant._validation import check_choice, did_you_mean, is_missing
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
-Kind = Literal["categorical", "normal", "count"]
-KINDS: tuple[Kind, ...] = ("categorical", "normal", "count")
+Kind = Literal["categorical", "ordinal", "normal", "count"]
+KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "normal", "count")
+OF_LEVELS = ("categorical", "ordinal")
+"""Kinds of items whose cells are levels."""
 MOST_LEVELS = 10
 """Most different whole numbers of a column that is categorical by default."""
 
@@ -36,9 +38,9 @@ class Items:
     ----------
     names : tuple of str
     kinds : tuple of str
-        "categorical", "normal" or "count".
+        "categorical", "ordinal", "normal" or "count".
     levels : tuple of tuple
-        Of each categorical item, in order; empty for others.
+        Of each categorical or ordinal item, in order; empty for others.
     unused : tuple of tuple
         Of each item, levels that its type names and no row of the fit has; they have no probability.
     """
@@ -52,10 +54,14 @@ class Items:
         """Return the columns of a kind."""
         return [j for j, own in enumerate(self.kinds) if own == kind]
 
+    def sizes(self, kind: str = "categorical") -> list[int]:
+        """Return the number of levels of each item of a kind."""
+        return [len(self.levels[j]) for j in self.of_kind(kind)]
+
     @property
-    def sizes(self) -> list[int]:
-        """The number of levels of each categorical item."""
-        return [len(self.levels[j]) for j in self.of_kind("categorical")]
+    def table_sizes(self) -> list[int] | None:
+        """The levels of all items, kind by kind, that span a table; None where some item has none."""
+        return self.sizes() + self.sizes("ordinal") if set(self.kinds) <= set(OF_LEVELS) else None
 
     @property
     def sentence(self) -> str:
@@ -86,10 +92,15 @@ class Items:
 
     def entry_names(self, estimate: str) -> list[str] | None:
         """Return a name for each number of a class in an estimate of the density: ``vote=left``, or the item."""
-        if estimate == "item_probabilities":
-            own = self.of_kind("categorical")
+        if estimate in ("item_probabilities", "ordinal_probabilities"):
+            own = self.of_kind("categorical" if estimate == "item_probabilities" else "ordinal")
             return [f"{self.names[j]}={level}" for j in own for level in self.levels[j]]
-        kind = {"normal_means": "normal", "normal_variances": "normal", "count_rates": "count"}.get(estimate)
+        kind = {
+            "ordinal_effects": "ordinal",
+            "normal_means": "normal",
+            "normal_variances": "normal",
+            "count_rates": "count",
+        }.get(estimate)
         return None if kind is None else [self.names[j] for j in self.of_kind(kind)]
 
     def coded(self, table: NDArray[Any], unseen: str = "error") -> Array:
@@ -103,7 +114,7 @@ class Items:
         out = np.empty(table.shape)
         for j, (name, kind, levels) in enumerate(zip(self.names, self.kinds, self.levels, strict=True)):
             values = column_of(table, j, name)
-            if kind == "categorical":
+            if kind in OF_LEVELS:
                 out[:, j] = _places(values, levels, name, unseen)
             elif values.dtype.kind != "f":
                 row = int(np.argmin(is_missing(values)))
@@ -118,7 +129,7 @@ class Items:
         codes[:, [j for kind in KINDS for j in self.of_kind(kind)]] = drawn
         is_text = any(isinstance(level, str) for own in self.levels for level in own)
         out = codes.astype(object) if is_text else codes.copy()
-        for j in self.of_kind("categorical"):
+        for j in (j for kind in OF_LEVELS for j in self.of_kind(kind)):
             there = ~np.isnan(codes[:, j])
             own = np.array(self.levels[j], dtype=object)
             out[there, j] = own[codes[there, j].astype(np.intp)]
@@ -153,7 +164,7 @@ def learned(
         values = column_of(table, j, name)
         known = values[~is_missing(values)]
         kind = wanted[j] if wanted[j] != "auto" else _kind_of(known, has_order=j in (orders or {}))
-        if kind == "categorical":
+        if kind in OF_LEVELS:
             met = set(known.tolist())
             ordered = (orders or {}).get(j)
             _check_levels(known, len(met), name)
@@ -234,7 +245,7 @@ def _kind_of(known: NDArray[Any], *, has_order: bool) -> str:
 
 def _check_numbers(known: NDArray[Any], kind: str, name: str) -> None:
     if known.dtype.kind != "f":
-        raise ValueError(f"item {name!r} holds text such as {known[0]!r}: it can be categorical, not {kind}")
+        raise ValueError(f"item {name!r} holds text such as {known[0]!r}: it can be categorical or ordinal, not {kind}")
     if kind == "normal" and len(known) and (known == known[0]).all():
         raise ValueError(
             f"normal item {name!r} is constant, {known[0]:g}: it does not distinguish classes; leave it out"

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from majorant._frames import data_frame
 from majorant._numbers import counted
 from majorant._validation import levels_to_user
-from majorant.models.latent_class_analysis.items import KINDS
+from majorant.models.latent_class_analysis.items import KINDS, OF_LEVELS
 
 Array = NDArray[np.float64]
 MOST_CELLS = 50_000
@@ -231,10 +231,12 @@ def residual_parts(model: Any, columns: Sequence[Array]) -> list[tuple[str, int,
     for j, kind in enumerate(items.kinds):
         at = items.of_kind(kind).index(j)
         x = columns[blocks.index(kind)][:, [at]]
-        if kind == "categorical":
-            first, size = sum(items.sizes[:at]), items.sizes[at]
+        if kind in OF_LEVELS:
+            sizes = items.sizes(kind)
+            first, size = sum(sizes[:at]), sizes[at]
+            p = model.item_probabilities_ if kind == "categorical" else model.ordinal_probabilities_
             hot = np.asarray(x == np.arange(size), dtype=np.float64)
-            parts.append((kind, size, (hot, model.item_probabilities_[:, first : first + size])))
+            parts.append(("categorical", size, (hot, p[:, first : first + size])))
         else:
             means = model.normal_means_ if kind == "normal" else model.count_rates_
             parts.append((kind, 0, x - means[:, at]))

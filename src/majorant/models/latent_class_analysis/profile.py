@@ -13,7 +13,12 @@ from majorant._frames import data_frame
 from majorant.models.latent_class_analysis.items import Items
 
 Array = NDArray[np.float64]
-ESTIMATES = {"categorical": "item_probabilities", "normal": "normal_means", "count": "count_rates"}
+ESTIMATES = {
+    "categorical": "item_probabilities",
+    "ordinal": "ordinal_probabilities",
+    "normal": "normal_means",
+    "count": "count_rates",
+}
 """The estimate that the profile shows, of each kind of item."""
 WORDS = {"normal": "mean", "count": "rate"}
 
