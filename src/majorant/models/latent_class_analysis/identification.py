@@ -84,8 +84,8 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
     changes = np.concatenate([v.reshape(2 * len(inner), k, -1) for v in told.values()], axis=2)
     up, down = np.split(changes.reshape(2 * len(inner), -1), 2)
     rank, lost = undetermined(information, (up - down) / (2 * STEP))
-    lost_names = [name for name, is_lost in zip(names, lost.reshape(k, -1).any(axis=0).tolist(), strict=True) if is_lost]
-    return Identification(len(inner), rank, tuple(lost_names))
+    of_names = np.flatnonzero(lost.reshape(k, -1).any(axis=0)).tolist()
+    return Identification(len(inner), rank, tuple(names[i] for i in of_names))
 
 
 def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Generator) -> tuple[Block, Array]:
