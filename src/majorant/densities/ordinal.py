@@ -81,7 +81,7 @@ class Ordinal(Categorical):
                     weight.sum(axis=2), TINY
                 )
             out += [alpha, beta]
-        return np.clip(np.concatenate(out, axis=1), -FARTHEST, FARTHEST)
+        return np.asarray(np.clip(np.concatenate(out, axis=1), -FARTHEST, FARTHEST))
 
     def theta_of(self, vector: Array, like: Array) -> Array:
         """Return the probabilities."""
