@@ -191,3 +191,15 @@ def test_rows_come_back_in_their_order(n_jobs: int) -> None:
     sums = data.map_rows(lambda block: block.columns[0].sum(axis=1), (), np.float32)
     assert sums.dtype == np.float32 and sums.tolist() == x.sum(axis=1).tolist()
     assert data.n_passes == 2
+
+
+def test_rows_of_a_part_and_of_a_part_of_it_are_those_of_the_masks() -> None:
+    x = np.arange(300.0)
+    data = Chunks(x[:, None], rows=64)
+    mask = np.arange(300) % 3 > 0
+    again = np.arange(200) % 7 == 2
+    part = data.part(mask)
+    of_part = part.part(again)
+    np.testing.assert_array_equal(part.map_rows(lambda block: block.columns[0][:, 0], ()), x[mask])
+    np.testing.assert_array_equal(of_part.map_rows(lambda block: block.columns[0][:, 0], ()), x[mask][again])
+    assert of_part.map_sum(lambda block: block.columns[0].sum()) == x[mask][again].sum()

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby, islice
 from operator import itemgetter
@@ -233,10 +233,13 @@ class _Part(OfSource):
         return float(sum(block.weight for block in self.blocks()))
 
     def blocks(self) -> Iterator[Block]:
+        first = 0
         for block in self.source.blocks():
             rows = self.mask[block.at]
             if rows.any():
-                yield block.take(rows)
+                taken = replace(block.take(rows), first=first)  # numbered among the units of the mask
+                first += len(taken)
+                yield taken
 
 
 def _row_bytes(column: Any) -> int:
