@@ -114,7 +114,7 @@ def test_classes_along_one_component_are_told_by_their_means() -> None:
     assert model.rank_ == 1
     page = html_report(Run(model, X, ("a", "b", "c"), "t.csv", "", y=y))
     assert "Along the one component the means of the classes run from" in page
-    assert "mean divergence between" not in page and "softmax" not in page
+    assert "mean divergence between" not in page and "made a distribution" not in page
 
 
 def test_a_target_of_numbers_is_told_with_its_r2_on_the_rows_of_the_fit() -> None:

@@ -194,8 +194,9 @@ def profiles_notes(representation: Representation) -> list[str]:
     text = "<b>Mean of each component in each class.</b> "
     if representation.rank > 1:
         text += (
-            "For the divergence each row\u2019s components are made a distribution by softmax and averaged within each "
-            "class; it is the mean of (KL(p, q) + KL(q, p)) / 2 over all pairs of classes. "
+            "For the divergence each row\u2019s components are made a distribution (less the smallest one, divided by "
+            "the sum) and averaged within each class; it is the mean of (KL(p, q) + KL(q, p)) / 2 over all pairs of "
+            "classes. "
         )
     return [f"{text}These are rows of the fit."]
 
