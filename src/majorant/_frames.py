@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
@@ -79,15 +74,3 @@ def check_row_names(tables: Mapping[str, Any]) -> None:
             f"{problem}: row {at} is {names[at]!r} in {what} and {expected[at]!r} in {first}. Rows are paired by "
             f"position: {change} where they already are in the order of {first}"
         )
-
-
-def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a method so that all tables among its arguments must have the same row names."""
-    parameters = tuple(signature(method).parameters)
-
-    @wraps(method)
-    def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
-        check_row_names({**dict(zip(parameters, arguments, strict=False)), **keywords})
-        return method(*arguments, **keywords)
-
-    return checked

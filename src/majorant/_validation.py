@@ -145,8 +145,10 @@ def did_you_mean(value: Any, known: Sequence[str]) -> str:
     return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
 
 
-def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Return the weights as float64, None if none were given or all are one.
+def check_sample_weight(
+    sample_weight: Any, n_rows: int, *, name: str = "sample_weight", of: str = "row"
+) -> NDArray[np.float64] | None:
+    """Return the weights as float64, None if none were given or all are one; `name` and `of` are words of messages.
 
     Raises
     ------
@@ -159,26 +161,26 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
         return None
     raw = np.asarray(sample_weight)
     if raw.dtype.kind not in "biuf" and not _all_real(raw):
-        raise TypeError(f"sample_weight must hold numbers; got an array of {raw.dtype}")
+        raise TypeError(f"{name} must hold numbers; got an array of {raw.dtype}")
     try:
         weights = np.full(n_rows, float(raw)) if raw.ndim == 0 else np.ascontiguousarray(raw, dtype=np.float64)
     except OverflowError as error:
-        raise ValueError("sample_weight holds a whole number that is too large for a float64; scale it down") from error
+        raise ValueError(f"{name} holds a whole number that is too large for a float64; scale it down") from error
     if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight must be one number per row, shape ({n_rows},); got shape {weights.shape}")
+        raise ValueError(f"{name} must be one number per {of}, shape ({n_rows},); got shape {weights.shape}")
     if not np.isfinite(weights).all():
         at = int(np.flatnonzero(~np.isfinite(weights))[0])
-        raise ValueError(f"sample_weight must be finite; entry {at} is {weights[at]}")
+        raise ValueError(f"{name} must be finite; entry {at} is {weights[at]}")
     if (weights < 0).any():
         at = int(np.flatnonzero(weights < 0)[0])
-        raise ValueError(f"sample_weight must not be negative; entry {at} is {weights[at]:g}")
+        raise ValueError(f"{name} must not be negative; entry {at} is {weights[at]:g}")
     if not weights.any():
-        raise ValueError("sample_weight is zero for every row: at least one weight must be positive")
+        raise ValueError(f"{name} is zero for every {of}: at least one weight must be positive")
     largest = float(weights.max())
     if not np.isfinite(largest * n_rows) or largest > 1e150:
-        raise ValueError(f"sample_weight is too large to be summed: its largest entry is {largest:g}; scale it down")
+        raise ValueError(f"{name} is too large to be summed: its largest entry is {largest:g}; scale it down")
     if largest < 1e-300:
-        raise ValueError(f"sample_weight is too small to be summed: its largest entry is {largest:g}; scale it up")
+        raise ValueError(f"{name} is too small to be summed: its largest entry is {largest:g}; scale it up")
     return None if (weights == 1.0).all() else weights
 
 
@@ -309,6 +311,20 @@ def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
     return checked(estimator, X, *target, **options)
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise an error for masked cells, whose numbers would be taken as if they were there.
+
+    Raises
+    ------
+    ValueError
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise ValueError(
+            f"{name} is a masked array with {np.ma.getmaskarray(values).sum()} masked cells: make them NaN where the "
+            f"model takes missing cells, {name}.astype(float).filled(numpy.nan), or leave those rows out"
+        )
+
+
 def refuse_what_is_no_number(X: Any, name: str) -> None:
     """Raise an error for dates, durations and masked cells, which would be taken as numbers.
 
@@ -319,11 +335,7 @@ def refuse_what_is_no_number(X: Any, name: str) -> None:
     TypeError
         If it holds dates or durations.
     """
-    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        raise ValueError(
-            f"{name} is a masked array with {np.ma.getmaskarray(X).sum()} masked cells: make them NaN where the model "
-            f"takes missing cells, {name}.astype(float).filled(numpy.nan), or leave those rows out"
-        )
+    refuse_masked(X, name)
     columns = [(repr(c), str(getattr(X[c], "dtype", ""))) for c in getattr(X, "columns", ()) if isinstance(c, str)]
     for column, dtype in columns or [("", str(getattr(X, "dtype", "")))]:
         if dtype.lower().startswith(("date", "timedelta", "duration", "time", "period")):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from inspect import isfunction, signature
 from os import PathLike
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._frames import of_the_same_rows
+from majorant._frames import check_row_names
 from majorant._progress import VERBOSE
+from majorant._validation import refuse_masked
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
@@ -38,6 +40,25 @@ def refuse_stored(X: Any, method: str) -> None:
         raise TypeError(f"{method} takes rows in memory: take a part of them")
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a method so that the tables among its arguments must have the same row names, and no masked cells."""
+    parameters = tuple(signature(method).parameters)
+
+    @wraps(method)
+    def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
+        tables = {**dict(zip(parameters, arguments, strict=False)), **keywords}
+        for name, table in tables.items():
+            refuse_masked(table, name)
+        check_row_names(tables)
+        return method(*arguments, **keywords)
+
+    return checked
+
+
 class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Base of all estimators: search report, a summary, saving.
 
@@ -55,7 +76,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     feature_names_in_: NDArray[np.object_]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let every public method that takes rows refuse tables whose row names differ."""
+        """Let every public method that takes rows refuse tables whose row names differ, and masked cells."""
         super().__init_subclass__(**options)
         for base in cls.__mro__:
             if base is cls or not issubclass(base, LatentVariableModel):

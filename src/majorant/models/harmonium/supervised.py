@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._frames import of_the_same_rows
 from majorant._validation import (
     check_auto,
     check_choice,
@@ -24,6 +23,7 @@ from majorant._validation import (
     refuse_missing_labels,
     refuse_mixed,
 )
+from majorant.models.base import of_the_same_rows
 from majorant.models.harmonium.base import HarmoniumBase
 from majorant.models.harmonium.inference import has_probabilities
 from majorant.models.harmonium.layout import (

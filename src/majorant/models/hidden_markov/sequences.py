@@ -209,5 +209,5 @@ def weights_of_rows(sequence_weight: Any, sequences: Sequences) -> Array | None:
             f"sequence_weight must be one number per sequence, shape ({n_sequences},), in the order of their names; "
             f"got shape {np.shape(sequence_weight)}"
         )
-    weights = check_sample_weight(sequence_weight, n_sequences)
+    weights = check_sample_weight(sequence_weight, n_sequences, name="sequence_weight", of="sequence")
     return None if weights is None else weights[sequences.codes]

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant._validation import check_csr, exact_labels, is_missing, refuse_mixed, validate_data
+from majorant._validation import (
+    check_csr,
+    exact_labels,
+    is_missing,
+    refuse_mixed,
+    refuse_what_is_no_number,
+    validate_data,
+)
 from majorant.data.chunks import Chunks, block_rows
 from majorant.data.storage import is_dask
 from majorant.models.margin.samples import Samples
@@ -109,8 +116,11 @@ def _padded(X: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[n
 def _listed(X: Sequence[Any]) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
     tables: list[Any] = []
     for i, x in enumerate(X):
+        refuse_what_is_no_number(x, f"sample {i} of X")
         table = x if sparse.issparse(x) else np.asarray(x)
         if not sparse.issparse(table) and table.dtype.kind not in "biuf":
+            if table.dtype.kind == "c":
+                raise ValueError(f"Complex data not supported: sample {i} of X is an array of {table.dtype}")
             table = table.astype(np.float64)
         if table.ndim == 1 and table.size == 0:
             raise ValueError(f"sample {i} has no regions: leave it out, or give it at least one")

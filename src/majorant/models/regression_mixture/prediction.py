@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._frames import of_the_same_rows
 from majorant._validation import check_sample_weight, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.energy import free_energy, posterior
 from majorant.engine.latents import entropies
+from majorant.models.base import of_the_same_rows
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
 from majorant.models.likelihood_model import LikelihoodModel
 from majorant.models.mixture_rows import first_rows
