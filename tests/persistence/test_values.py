@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import majorant as mj
 from majorant.persistence import SavedModelError, UnsavableError, archive, load, save
 from majorant.registry import card_of
 
@@ -59,6 +60,38 @@ def test_weights_are_shares(cls: type[Any], tmp_path: Path) -> None:
     save(changed(fitted, "weights_", 2 * fitted.weights_), path)
     with pytest.raises(SavedModelError, match="its weights_ are 2 in sum, and always 1"):
         load(path)
+
+
+def tables_of_estimates() -> list[Any]:
+    """A fit of each kind whose density has estimates of its own."""
+    random = np.random.default_rng(0)
+    rows = np.concatenate([random.normal(size=(30, 2)), random.normal(size=(30, 2)) + 6])
+    bits, counts = (rows > 3).astype(float), random.poisson(1 + 5.0 * (rows > 3))
+    return [
+        mj.HiddenMarkovModel(2, random_state=0).fit(rows),
+        mj.HiddenMarkovModel(2, emission="poisson", random_state=0).fit(counts),
+        mj.HiddenMarkovModel(2, emission="bernoulli", random_state=0).fit(bits),
+        mj.LatentClassAnalysis(2, random_state=0).fit(bits.astype(int)),
+        mj.GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows),
+    ]
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_estimates_of_densities_and_chains_are_asked_too(at: int, tmp_path: Path) -> None:
+    fitted, path = tables_of_estimates()[at], tmp_path / "m"
+    save(fitted, path)
+    assert load(path).estimate_names_ == fitted.estimate_names_
+    for name in (f"{name}_" for name in fitted.estimate_names_):
+        value = getattr(fitted, name)
+        wrong = [(np.nan, "NaN")]
+        if name.endswith(("probabilities_", "transitions_")):
+            wrong += [(-0.25, r"-0\.25, and is never negative"), (1.25, r"1\.25, and is never above 1")]
+        elif name in ("rates_", "variances_"):
+            wrong += [(-0.25, r"-0\.25, and is never negative")]
+        for number, said in wrong:
+            save(changed(fitted, name, with_entry(value, number)), path)
+            with pytest.raises(SavedModelError, match=f"its {name} holds {said}"):
+                load(path)
 
 
 def test_a_header_of_many_megabytes_is_neither_written_nor_parsed(tmp_path: Path) -> None:

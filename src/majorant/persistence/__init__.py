@@ -21,8 +21,12 @@ __all__ = ["SavedModelError", "UnsavableError", "load", "load_with_extra", "repl
 
 FORMAT = 1
 _KIND = "majorant model"
-WEIGHTS_ROUNDED = 1e-4
+ROUNDED = 1e-4
 """Weights of single precision are one in sum but for this."""
+SIZES = ("weights_", "shares_", "scale_", "variance_", "_variances_", "rates_", "temperature_", "distribution_")
+"""Ends of the names of estimates that are never negative."""
+PROBABILITIES = ("probabilities_", "transitions_")
+"""Ends of the names of estimates that lie between 0 and 1."""
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _KEYS = {"kind", "format", "model", "parameters", "fitted", "extra", "versions"}
 
@@ -150,17 +154,18 @@ def _check_estimates(estimator: Any) -> None:
     for name in ("n_features_in_", *of_fit, *card.estimates, *of_density):
         if not hasattr(estimator, name):
             raise SavedModelError(f"it lacks {name}, without which a {card.title} tells nothing")
-    for name in card.estimates:
+    for name in dict.fromkeys((*card.estimates, *of_density)):
         value = np.asarray(getattr(estimator, name))
         if value.dtype.kind not in "iuf":
             raise SavedModelError(f"its {name} does not hold numbers")
         if np.isnan(value).any():
             raise SavedModelError(f"its {name} holds NaN, which no fit ends at")
-        is_size = name.endswith(("weights_", "shares_", "scale_", "variance_", "temperature_", "distribution_"))
-        if is_size and (value < 0).any():
+        if f"_{name}".endswith((*SIZES, *PROBABILITIES)) and (value < 0).any():
             raise SavedModelError(f"its {name} holds {value.min():g}, and is never negative")
+        if name.endswith(PROBABILITIES) and (value > 1 + ROUNDED).any():
+            raise SavedModelError(f"its {name} holds {value.max():g}, and is never above 1")
     weights = getattr(estimator, "weights_", None)
-    if weights is not None and abs(float(np.sum(weights)) - 1) > WEIGHTS_ROUNDED:
+    if weights is not None and abs(float(np.sum(weights)) - 1) > ROUNDED:
         raise SavedModelError(f"its weights_ are {float(np.sum(weights)):g} in sum, and always 1")
 
 
