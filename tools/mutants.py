@@ -142,13 +142,14 @@ def pytest_runtest_logstart() -> None:
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """As a plugin: keep which statements a test has run."""
-    if "MUTANTS_RAN" in os.environ and report.when == "teardown":
+    """As a plugin: keep which statements a test has run, unless it fails."""
+    if "MUTANTS_RAN" in os.environ and report.when in ("call", "teardown"):
         from majorant import _ran  # type: ignore[attr-defined]
 
         line = {"test": report.nodeid, "slow": "slow" in report.keywords, "ran": sorted(_ran.seen)}
-        with Path(os.environ["MUTANTS_RAN"]).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        if report.when == "call" and report.passed:
+            with Path(os.environ["MUTANTS_RAN"]).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
         _ran.seen.clear()
 
 
@@ -160,7 +161,7 @@ def passes(home: Path, *arguments: str, **environment: str) -> bool:
         os.dup2(1, 2)
         os.environ |= {"PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"} | environment
         sys.path.insert(0, str(home))
-        asked = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *arguments]
+        asked = ["-q", "-n", "0", "-p", "no:cacheprovider", *arguments]
         os._exit(int(pytest.main(asked, plugins=[sys.modules[__name__]])))
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code in (3, 4, 5):  # pytest was asked wrongly, or had no test to run: that says nothing of a mutant
@@ -181,7 +182,7 @@ def cover(files: list[str]) -> None:
         new.unlink(missing_ok=True)
         good = passes(home, file, "-m", "not (browser or cluster or site)", MUTANTS_RAN=str(new))
         print("passes" if good else "FAILS ", file, flush=True)
-        if good and new.exists():
+        if new.exists():
             new.rename(made)
 
 
@@ -204,7 +205,7 @@ def attempt(number: int) -> None:
                 files = sorted(
                     {test.split("::")[0] for test in chosen}, key=lambda file: (not file.startswith(near), file)
                 )
-                alive = passes(home, *files, MUTANTS_TESTS=str(WORK / "asked.json"))
+                alive = passes(home, "-x", *files, MUTANTS_TESTS=str(WORK / "asked.json"))
                 killed = "survives" if alive else "slow" if slow else "quick"
         copied.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
         line = {"where": where, "what": what, "killed": killed, "seconds": round(time.time() - begun, 1)}
