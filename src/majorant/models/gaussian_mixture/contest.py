@@ -17,7 +17,7 @@ from majorant.engine.descent import Ends, Seen
 from majorant.engine.mixture import Parameters, Sums
 from majorant.engine.runs import split
 from majorant.laws.independent import Weights
-from majorant.models.gaussian_mixture.perturbations import perturbed
+from majorant.models.gaussian_mixture.perturbations import perturbed, recombined
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, WHITENED, Views, partitions
@@ -31,6 +31,8 @@ NEAR_FLOOR = 10.0
 """Multiple of the floor on the total covariance below which variances within groups are near it."""
 N_LOOKS = 2
 """Number of partitions that are tested for groups far apart."""
+RECOMBINED = 6
+"""One of so many perturbations recombines two solutions."""
 Theta = Parameters[Normals, Any]
 
 
@@ -124,11 +126,14 @@ class GaussianContest(MixtureContest):
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Theta]]:
-        """Return the perturbations of the best solution alone."""
-        on, out = self.on(rows), []
-        for q in perturbed(self.mixture_of(bases[0]), self.points, self.weights, size, draws):
-            out += self._begun(on, [PERTURBATION] * len(q), list(np.swapaxes(q, 1, 2)))
-        return out
+        """Return recombinations of pairs of solutions, and perturbations of the best one."""
+        on, tables = self.on(rows), []
+        if len(bases) > 1:
+            energies = [self.mixture_of(theta).energies(self.points) for theta in bases]
+            tables += list(recombined(energies, self.weights, size // RECOMBINED, draws))
+        for q in perturbed(self.mixture_of(bases[0]), self.points, self.weights, size - len(tables), draws):
+            tables += list(q)
+        return self._begun(on, [PERTURBATION] * size, [q.T for q in tables])
 
     def _begun(self, on: Any, names: list[str], responsibilities: list[Array]) -> list[NamedStart[Theta]]:
         """Return the parameters of responsibilities, in which a component without rows stays empty."""

@@ -1,11 +1,12 @@
-"""Perturbations: two components are merged and cut anew, or one is removed and another cut in two."""
+"""Perturbations: components are merged and cut anew, or removed and others cut in two, or two solutions are mixed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from majorant.solvers.covariance_types import triangle_to_matrix
 from majorant.solvers.gaussian import Array, Mixture, moments
@@ -46,6 +47,32 @@ def perturbed(
     size = max(1, BATCH // (n * (4 + mixture.n_components)))
     for first in range(0, n_perturbations, size):
         yield _batch(energies, points, weights, min(size, n_perturbations - first), random)
+
+
+def recombined(energies: Sequence[Array], weights: Array, size: int, random: np.random.Generator) -> Array:
+    """Return responsibilities (size, n_points, n_components) of mixtures that take each component from one of two.
+
+    Components of two solutions are matched by the rows that they share.
+
+    Parameters
+    ----------
+    energies : sequence of ndarray of shape (n_points, n_components)
+        Of at least two solutions, see `Mixture.energies`.
+    weights : ndarray of shape (n_points,)
+    size : int
+    random : numpy.random.Generator
+    """
+    tables = [_responsibilities(one) for one in energies]
+    k, out = energies[0].shape[1], []
+    for _ in range(size):
+        a, b = random.permutation(len(energies))[:2]
+        shared = np.einsum("i,ik,il->kl", weights, tables[a], tables[b])
+        match = linear_sum_assignment(shared, maximize=True)[1]
+        is_other = random.random(k) < 0.5
+        if is_other.all() or not is_other.any():
+            is_other[random.integers(k)] ^= True
+        out.append(_responsibilities(np.where(is_other, energies[b][:, match], energies[a])))
+    return np.stack(out)
 
 
 def _batch(energies: Array, points: Array, weights: Array, n_perturbations: int, random: np.random.Generator) -> Array:

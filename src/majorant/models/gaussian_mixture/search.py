@@ -65,8 +65,8 @@ def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
         )
     return Plan(
         n_starts=24,
-        n_perturbations=72,
-        race=((5, 8), (15, 3)),
+        n_perturbations=36 if k == 2 else 72,
+        race=((5, 12), (15, 8)),
         perturbation_race=((3, 24), (8, 10), (15, 6)),
         least_rounds=patience // 2 + 1,
         most_rounds=16,
@@ -76,7 +76,7 @@ def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
         sure_share=0.5,
         least_hits=1,
         starts_every=0,
-        n_kept=1,
+        n_kept=8,
     )
 
 
