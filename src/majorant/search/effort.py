@@ -29,9 +29,9 @@ class Plan:
         Smallest number of rounds after the last improvement, and largest number of rounds.
     least_barren : int
         Smallest number of rounds after the last improvement while all solutions are degenerate.
-    sure_rounds, sure_starts, sure_share : int, int, float
-        Number of rounds after which the search ends if the first one found the best, and at least so many starts and
-        such a share of all runs reached it.
+    sure_rounds, sure_share, sure_starts : int, float, (int, float)
+        Number of rounds after which the search ends if the first one found the best, and at least such a share of all
+        runs, such a number of starts and such a share of the finished ones reached it.
     least_hits : int
         Number of times that the best must have been reached.
     starts_every : int
@@ -52,8 +52,8 @@ class Plan:
     most_rounds: int = 12
     least_barren: int = 60
     sure_rounds: int = 1
-    sure_starts: int = 1
     sure_share: float = 0.75
+    sure_starts: tuple[int, float] = (1, 0.0)
     least_hits: int = 3
     starts_every: int = 2
     n_kept: int = 4
