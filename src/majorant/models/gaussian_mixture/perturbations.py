@@ -68,7 +68,7 @@ def recombined(energies: Sequence[Array], weights: Array, size: int, random: np.
         a, b = random.permutation(len(energies))[:2]
         shared = np.einsum("i,ik,il->kl", weights, tables[a], tables[b])
         match = linear_sum_assignment(shared, maximize=True)[1]
-        is_other = random.random(k) < 0.5
+        is_other = np.asarray(random.random(k) < 0.5)
         if is_other.all() or not is_other.any():
             is_other[random.integers(k)] ^= True
         out.append(_responsibilities(np.where(is_other, energies[b][:, match], energies[a])))
