@@ -13,6 +13,7 @@ from majorant.registry import card_of
 from majorant.report.measures.mixture import Mixture
 from majorant.report.page import html_report
 from majorant.report.run import Run
+from majorant.report.sections.estimates import mixture_estimates_section
 from majorant.report.sections.series_residuals import series_residuals_section
 from majorant.report.sections.states import states_section
 from majorant.report.sections.transitions import transitions_section
@@ -162,3 +163,13 @@ def test_criteria_are_told_with_the_sequences_of_the_fit_only() -> None:
         assert model.fit(x, **cuts).is_grouped_
         assert measured(model, X).criteria == {}
     assert measured(model, X, groups=groups).criteria["bic"] == model.bic(X, groups=groups)
+
+
+def test_an_estimate_of_one_number_has_its_own_name() -> None:
+    random = np.random.default_rng(0)
+    y = (np.repeat([0.0, 5.0], 40) + random.normal(size=80))[:, None]
+    model = mj.HiddenMarkovModel(2, emission="regression", lags=1, effort="fast", random_state=0).fit(y)
+    section = mixture_estimates_section(measured(model, y))
+    assert section is not None and section.table is not None
+    names = [line.split(",")[0] for line in section.table.to_csv().splitlines()[1::2]]
+    assert names[0] == "Intercept" and '"coef of x1' in names[1] and names[2] == "Variances"

@@ -153,14 +153,17 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
         if name == "weights":
             listed.append(Term("Weight", "share of the rows", values[:, 0], low[:, 0], high[:, 0], "Weight"))
             continue
-        entries = model._entry_names(name) or [str(j + 1) for j in range(values.shape[1])]
+        entries, said = model._entry_names(name), name.replace("_", " ")
+        if entries is None and values.shape[1] == 1:
+            listed.append(Term(capital(said), "", values[:, 0], low[:, 0], high[:, 0], capital(said)))
+            continue
+        entries = entries or [str(j + 1) for j in range(values.shape[1])]
         by_feature = entries == model._feature_names()
         heads = list(mixture.run.feature_names) if by_feature else entries
         chosen = (mixture.ranked_features if by_feature else range(len(heads)))[:MOST_FEATURES]
         left_out |= {len(listed) + j for j in range(len(heads)) if j not in chosen}
-        addition = name.replace("_", " ")
         listed += [
-            Term(column_name(head), addition, values[:, j], low[:, j], high[:, j], f"{addition} of {head}")
+            Term(column_name(head), said, values[:, j], low[:, j], high[:, j], f"{said} of {head}")
             for j, head in enumerate(heads)
         ]
     return listed, left_out
