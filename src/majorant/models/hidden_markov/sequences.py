@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _num_samples
 
 from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.formulas import column_of, is_table
@@ -61,7 +60,7 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
         X, lengths = joined(X, lengths)
     X, groups, time = without_columns(X, groups=groups, time=time)
     try:
-        n = _num_samples(X)
+        n = X.shape[0] if getattr(X, "shape", ()) else len(X)
     except TypeError:  # no rows at all, which is told when they are read
         n = 0
     codes, names = sequence_codes(n, lengths, groups)
