@@ -92,9 +92,8 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
     init : {"auto", "ball", "relaxation", "independent-relaxations", "random"} or array, default="auto"
         Where fits begin. "auto": at the labels, at ball relaxations of the rows with and without their labels, and
         four times at seeds of k-means++ within the labels; the cheapest fit is kept. "ball": the ball relaxation alone.
-        "relaxation": the low-rank program over simplices [2]_; "independent-relaxations": its columns as programs of
-        their own, the baseline of [2]_. "random": seeds of k-means++. An array of shape (n_samples,) holds classes,
-        0 to K - 1, one of shape (n_samples, n_classes) probabilities of classes.
+        "relaxation": the low-rank program over simplices [2]_; "independent-relaxations": one for each column. "random":
+        seeds of k-means++. An array holds classes, 0 to K - 1, or probabilities of classes, (n_samples, n_classes).
     df : float, default=0.97
         Sets :math:`\lambda` by the degrees of freedom that ridge regression keeps with it,
         :math:`\sum_j s_j^2 / (s_j^2 + \lambda)` with :math:`s_j^2` the variances of the rows along their principal
@@ -393,8 +392,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         mass = contest.family.class_weights(theta, design.labelled) / total
         coef, intercept = design.outward(theta.theta)
         order = ordered(-mass, theta.alpha)
-        self.target_kind_ = rows.kind
-        self.classes_ = rows.classes
+        self.target_kind_, self.classes_ = rows.kind, rows.classes
         self.class_coef_ = np.ascontiguousarray(coef[order])
         self.class_contrasts_ = None
         if self.kernel is None:
