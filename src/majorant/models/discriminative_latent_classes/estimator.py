@@ -92,8 +92,8 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
     init : {"auto", "ball", "relaxation", "independent-relaxations", "random"} or array, default="auto"
         Where fits begin. "auto": at the labels, at ball relaxations of the rows with and without their labels, and
         four times at seeds of k-means++ within the labels; the cheapest fit is kept. "ball": the ball relaxation alone.
-        "relaxation": the low-rank program over simplices [2]_; "independent-relaxations": one for each column. "random":
-        seeds of k-means++. An array holds classes, 0 to K - 1, or probabilities of classes, (n_samples, n_classes).
+        "relaxation": the low-rank program over simplices [2]_; "independent-relaxations": one a column. "random": seeds
+        of k-means++. An array holds classes, 0 to K - 1, or probabilities of classes, (n_samples, n_classes).
     df : float, default=0.97
         Sets :math:`\lambda` by the degrees of freedom that ridge regression keeps with it,
         :math:`\sum_j s_j^2 / (s_j^2 + \lambda)` with :math:`s_j^2` the variances of the rows along their principal
@@ -405,8 +405,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         self.alpha_ = in_units(penalty, design.measure.scale)
         self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
         self.objective_ = found.best.objective * design.unit
-        self.n_samples_ = rows.n_rows
-        self.total_weight_ = total * design.unit
+        self.n_samples_, self.total_weight_ = rows.n_rows, total * design.unit
         self.search_ = SearchReport(found.records, "cost", "min", note=found.note).scaled(design.unit)
         self.trace_ = contest.trace(found.best).scaled(design.unit)
         self.n_iter_ = len(self.trace_)
