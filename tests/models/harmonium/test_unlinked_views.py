@@ -73,3 +73,26 @@ def test_what_is_not_determined_is_predicted_no_better_than_by_chance() -> None:
     with pytest.warns(UserWarning, match="No row has views"):
         one, other = (mj.Harmonium(1, l2=0.01, views=views, random_state=0).fit(part) for part in (x, turned))
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log", "squared"])
+def test_a_target_links_views_only_as_far_as_they_tell_of_it(loss: str) -> None:
+    """Turned round, one of two views that never occur together gives the same fit, and the opposite prediction."""
+    x = three_views("a", "b")
+    x.pop("c")
+    views = {name: mj.Gaussian() for name in x}
+    y = np.random.default_rng(1).permutation(120) % 2  # has nothing to do with either
+    given: dict[str, Any] = {"l2": 0.5, "loss": loss, "loss_weight": 1.0, "views": views}
+    model = (mj.HarmoniumRegressor if loss == "squared" else mj.HarmoniumClassifier)(2, **given)
+    with pytest.warns(UserWarning, match="Only the target links them"):
+        one = model.fit(x, y)
+    assert one.certificate_.unlinked == ("'a'", "'b'") and "Only the target links them" in one.certificate_.sentence
+    objective = one.objective_
+    with pytest.warns(UserWarning, match="Only the target links them"):
+        other = model.fit({"a": x["a"], "b": -x["b"]}, y)
+    assert other.objective_ == pytest.approx(objective, rel=1e-5)
+    together = three_views("ab")
+    together.pop("c")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "No row has views")
+        assert model.fit(together, y).certificate_.unlinked == ()

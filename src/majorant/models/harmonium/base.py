@@ -125,7 +125,7 @@ class HarmoniumBase(
             for name in ("label_shares_", "label_components_", "label_intercept_", "readouts_", "readout_l2_"):
                 self.__dict__.pop(name, None)  # of the fit before
             self.views_, self.supervision_ = fit_views(views, rows), supervision
-            unlinked = unlinked_views(rows.tables) if y is None else ()
+            unlinked = unlinked_views(rows.tables, by_target=y is not None)
             if supervision.n_labels:
                 assert rows.y is not None
                 counts = np.bincount(rows.y, weights=rows.weights, minlength=supervision.n_labels)
@@ -175,8 +175,7 @@ class HarmoniumBase(
         self.intercept_, self.noise_variance_ = at.intercept[:n].copy(), at.variance
         if layout.n_rows > n:
             self.label_components_, self.label_intercept_ = at.weights[n:].copy(), at.intercept[n:].copy()
-        self.method_ = self.method
-        self.n_components_ = at.n_components
+        self.method_, self.n_components_ = self.method, at.n_components
         self.rank_ = at.n_components if at.weights.any() else 0
         self.l2_, self.largest_l2_ = found.l2, found.largest_l2
         self.l2_path_ = np.array([[row["l2"], row["held_out"]] for row in found.path]).reshape(-1, 2)
@@ -186,8 +185,9 @@ class HarmoniumBase(
         self.n_allowed_ = n_components + found.n_grown
         optimal = found.optimality
         eigenvalue, stationarity = (None, None) if optimal is None else (optimal.eigenvalue, optimal.stationarity)
+        lanczos, by_target = is_large(layout.n_rows), layout.n_rows > n
         self.certificate_ = GlobalCertificate(
-            eigenvalue, stationarity, self.rank_, self.n_allowed_, self.method_, is_large(layout.n_rows), unlinked
+            eigenvalue, stationarity, self.rank_, self.n_allowed_, self.method_, lanczos, unlinked, by_target
         )
         self.search_ = SearchReport(
             found.records,

@@ -38,6 +38,8 @@ MOST_DENSE = 2000
 """Largest number of variables for which all eigenvalues are computed."""
 WIDTH = 256
 """Number of columns of the matrix that one pass computes."""
+KEPT_BYTES = 1 << 26
+"""Largest size of residuals that are kept from one product with the matrix to the next."""
 LANCZOS = 1e-6
 """Relative residual at which Lanczos' method stops."""
 
@@ -50,10 +52,16 @@ def tolerance_of(stationarity: float) -> float:
     return TOLERANCE + 2 * stationarity
 
 
-def unlinked_sentence(groups: tuple[str, ...]) -> str:
-    """Say that the rows do not determine how groups of views depend on each other."""
+def unlinked_sentence(groups: tuple[str, ...], *, by_target: bool) -> str:
+    """Say that the rows do not determine how groups of views depend on each other, or only as far as a target does."""
+    which = f"No row has views of two of these groups: {'; '.join(groups)}."
+    if by_target:
+        return (
+            f"{which} Only the target links them: how they depend on each other given the target, and what views of "
+            "two groups together say of it, is not determined by the rows."
+        )
     return (
-        f"No row has views of two of these groups: {'; '.join(groups)}. How views of different groups depend on each "
+        f"{which} How views of different groups depend on each "
         "other is not determined by the rows: what is predicted of one from another means nothing."
     )
 
@@ -81,6 +89,8 @@ class GlobalCertificate:
     unlinked : tuple of str
         Groups of views, named, that no row links, not even by other views: the rows say nothing of how these depend on
         each other. Empty where all views are linked.
+    by_target : bool
+        Whether there is a target, which every row has: it links views, as far as they tell of it.
     """
 
     eigenvalue: float | None
@@ -90,6 +100,7 @@ class GlobalCertificate:
     method: str = "pseudo-likelihood"
     by_lanczos: bool = False
     unlinked: tuple[str, ...] = ()
+    by_target: bool = False
 
     @property
     def tolerance(self) -> float | None:
@@ -118,7 +129,9 @@ class GlobalCertificate:
     @property
     def sentence(self) -> str:
         """The conclusion in words, and what to change."""
-        return self._conclusion + (f" {unlinked_sentence(self.unlinked)}" if self.unlinked else "")
+        return self._conclusion + (
+            f" {unlinked_sentence(self.unlinked, by_target=self.by_target)}" if self.unlinked else ""
+        )
 
     @property
     def _conclusion(self) -> str:
@@ -343,13 +356,23 @@ class _PartCurvature:
         u, s = self.view.u, self.view.s
         self.covariance_root = s[:, None] * u
         self.variance, self.inverse = s, self.view.inverse
+        self.kept: dict[int, Residuals] = {}
+        self.keeps = 8 * self.part.data.n_units * problem.layout.n_rows <= KEPT_BYTES
+
+    def residuals(self, block: Block) -> Residuals:
+        """Return the residuals of a block."""
+        if not self.keeps:
+            return self.view.residuals(block)
+        if block.first not in self.kept:
+            self.kept[block.first] = self.view.residuals(block)
+        return self.kept[block.first]
 
     def times(self, vectors: Array) -> Array:
         """Return the matrix times `vectors` (n_rows, q)."""
         v = self.scale[:, None] * vectors
 
         def visit(block: Block) -> Array:
-            found = self.view.residuals(block)
+            found = self.residuals(block)
             return self._forward(block, found, v) + self._backward(block, found, v)
 
         out = self.part.data.map_sum(visit) - 2 * self._covariance_times(v)
@@ -365,7 +388,7 @@ class _PartCurvature:
             v[np.arange(a, at.stop), np.arange(at.stop - a)] = self.scale[at]
 
             def visit(block: Block, v: Array = v) -> Array:
-                return self._forward(block, self.view.residuals(block), v)
+                return self._forward(block, self.residuals(block), v)
 
             half[:, at] = self.part.data.map_sum(visit) - self._covariance_times(v)
         half *= self.scale[:, None] / self.total
@@ -392,7 +415,7 @@ class _PartCurvature:
         for structure, rows, data in self.view.structures(block):
             discrete += structure.features(data) @ v[rows]
         out = np.empty((layout.n_rows, v.shape[1]))
-        out[:g] = ((z - found.means) * w).T @ discrete + ((z * w).T @ zv - (found.means * w).T @ mv) / 2
+        out[:g] = z.T @ (w * (discrete + zv / 2)) - found.means.T @ (w * (discrete + mv / 2))
         discrete += zv
         out[bits] = found.bits.T @ discrete + self._own_bits(x, found.bits)[:, None] * v[bits]
         for (_, rows), term in zip(self.view.structured, found.structured, strict=True):
@@ -417,8 +440,9 @@ class _PartCurvature:
             back += term.residual @ v[rows]
         back -= self.problem.loss_weight * (found.slopes @ v[n:])
         out = np.zeros((layout.n_rows, v.shape[1]))
-        out[:g] = z.T @ back + ((z * w).T @ (z @ v[:g]) - (found.means * w).T @ (found.means @ v[:g])) / 2
-        back += ((z - found.means) * w) @ v[:g]
+        zv, mv = z @ v[:g], found.means @ v[:g]
+        out[:g] = z.T @ (back + w * zv / 2) - found.means.T @ (w * mv / 2)
+        back += w * (zv - mv)
         total = back.sum(axis=0)
         out[bits] = x.T @ back - np.outer(centre[bits], total) + self._own_bits(x, found.bits)[:, None] * v[bits]
         out[levels] = c.T @ back - np.outer(centre[levels], total)

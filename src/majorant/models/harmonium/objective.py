@@ -48,12 +48,15 @@ class Penalised:
     l2 : float
     variance : ndarray of shape (n_gaussian,)
         Known variances; NaN where they are learnt.
+    most : float or ndarray of shape (n_rows,)
+        Bound on linear terms.
     """
 
     problem: PseudoLikelihood
     scale: Array
     l2: float
     variance: Array
+    most: Array | float = LARGEST_INTERCEPT
 
     @property
     def units(self) -> Array:
@@ -92,9 +95,10 @@ class Penalised:
     def largest_intercept(self) -> Array:
         """Bound on each linear term."""
         layout = self.problem.layout
-        bound = np.full(layout.n_rows, LARGEST_INTERCEPT)
+        bound = np.array(np.broadcast_to(self.most, layout.n_rows))
         for structure, rows in zip(layout.structures, layout.of_structures, strict=True):
-            bound[rows.start + structure.n_nodes : rows.stop] = LARGEST_COUPLING
+            couplings = slice(rows.start + structure.n_nodes, rows.stop)
+            bound[couplings] = np.minimum(bound[couplings], LARGEST_COUPLING)
         return bound
 
     def value_and_slope(self, at: Parameters) -> tuple[float, Parameters]:

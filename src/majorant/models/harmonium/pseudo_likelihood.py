@@ -117,6 +117,27 @@ class PseudoLikelihood:
         """Number of distinct rows."""
         return sum(part.data.n_units for part in self.parts)
 
+    @property
+    def frequencies(self) -> tuple[Array, NDArray[np.bool_]]:
+        """Means of bits and levels in these rows, of others `centre`; and whether rows of W are not constant bits."""
+        layout = self.layout
+        sums = np.zeros((2, layout.n_variables))
+        for part in self.parts:
+            rows = np.concatenate([part.seen.bits, part.seen.levels(layout)])
+
+            def visit(block: Block) -> Array:
+                w = _weights(block)
+                on = np.concatenate([block.columns[1].T @ w, block.columns[2].T @ w])
+                return np.array([on, w.sum() - on])
+
+            sums[:, rows] += part.data.map_sum(visit)
+        varying = np.ones(layout.n_rows, dtype=bool)
+        is_discrete = np.zeros(layout.n_variables, dtype=bool)
+        is_discrete[layout.n_gaussian : layout.n_gaussian + layout.n_bits] = is_discrete[layout.first_level :] = True
+        varying[: layout.n_variables] = ~is_discrete | (sums.min(axis=0) > 1e-12 * sums.max(axis=0))
+        means = np.where(sums.sum(axis=0) > 0, sums[0] / np.maximum(sums.sum(axis=0), 1e-300), self.centre)
+        return means, varying
+
     @cached_property
     def centred(self) -> tuple[Array, Array]:
         """Mean of Gaussian variables of complete rows, and a root R of their covariance R'R: a row for each row."""

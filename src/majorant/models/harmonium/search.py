@@ -14,7 +14,7 @@ from majorant.data.chunks import Block
 from majorant.models.harmonium.certificate import LEAST_SIZE, Curvature, Optimality, optimality
 from majorant.models.harmonium.inference import Unseen
 from majorant.models.harmonium.layout import Parameters, Seen, renewed
-from majorant.models.harmonium.objective import Penalised
+from majorant.models.harmonium.objective import LARGEST_INTERCEPT, Penalised
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.starts import SIZE, base_rates, principal_axes, proper, with_scores
 from majorant.search.record import StartRecord
@@ -28,6 +28,8 @@ STEPS = 10
 """Number of penalties below the largest useful one that are tried, each half of the previous one."""
 PATIENCE = 2
 """Number of consecutive penalties without improvement that ends the path, once a component is used."""
+HOPELESS = 5.0
+"""Standard errors by which a penalty's loss exceeds the smallest one where smaller penalties are not tried."""
 GROUPS = 20
 """Number of groups of held-out rows whose losses tell how sure the difference between two models is."""
 GAIN = 1e-4
@@ -255,11 +257,11 @@ class Search:
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
         return with_scores(problem, proper(Parameters(weights, base_rates(problem), np.log(variance))))
 
-    def nothing(self) -> Parameters:
+    def nothing(self, most: Array | float = LARGEST_INTERCEPT) -> Parameters:
         """Return the best model without components: all variables, and the target, are independent."""
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
         start = Parameters(np.zeros((self.problem.layout.n_rows, 0)), base_rates(self.problem), np.log(variance))
-        cost = Penalised(self.problem, self.scale, 1.0, self.variance)
+        cost = Penalised(self.problem, self.scale, 1.0, self.variance, most)
         return cost.minimise(start, tol=self.tol, max_iter=self.max_iter)[0]
 
     def largest_penalty(self, stride: int | None = None) -> float:
@@ -289,7 +291,8 @@ class Search:
         folds = self.folds()
         if not folds:
             return unchosen
-        searches = [replace(self, problem=training) for training, _ in folds]
+        searches, mosts = zip(*(self.on_fold(training) for training, _ in folds), strict=True)
+        held = [replace(testing, centre=s.problem.centre) for s, (_, testing) in zip(searches, folds, strict=True)]
         fresh = [search.begin(0) for search in searches]
         at: list[Parameters] = []
         path: list[dict[str, float]] = []
@@ -299,15 +302,17 @@ class Search:
         penalties = [largest * 0.5**step for step in range(STEPS + 1)]
         for step, l2 in enumerate(penalties if isinstance(self.l2, str) else [float(self.l2)]):
             if l2 >= largest:
-                fitted = [search.nothing() for search in searches]
+                fitted = [search.nothing(most) for search, most in zip(searches, mosts, strict=True)]
             else:
                 begun = [renewed(*both) for both in zip(at, fresh, strict=True)] if at else fresh
-                costs = [Penalised(training, self.scale, l2, self.variance) for training, _ in folds]
-                most = min(self.max_iter, 200)
-                fitted = at = [c.minimise(b, tol=ROUGH, max_iter=most)[0] for c, b in zip(costs, begun, strict=True)]
+                costs = [
+                    Penalised(search.problem, search.scale, l2, self.variance, most)
+                    for search, most in zip(searches, mosts, strict=True)
+                ]
+                n = min(self.max_iter, 200)
+                fitted = at = [c.minimise(b, tol=ROUGH, max_iter=n)[0] for c, b in zip(costs, begun, strict=True)]
                 since += any(cost.size(one) >= LEAST_SIZE for cost, one in zip(costs, at, strict=True))
-            losses = [self.held_out(testing, one) for (_, testing), one in zip(folds, fitted, strict=True)]
-            rows.append(np.concatenate(losses))
+            rows.append(np.concatenate([self.held_out(*both) for both in zip(held, fitted, strict=True)]))
             loss = float(np.average(rows[-1][:, 1], weights=rows[-1][:, 0]))
             if np.isnan(loss):
                 return unchosen
@@ -316,7 +321,7 @@ class Search:
             lowest = path[best]["held_out"]
             if loss < lowest - (GAIN * abs(lowest) if fits[best].n_components else 0.0):
                 best, since = step, 0
-            if since >= PATIENCE:
+            if since >= PATIENCE or (since and is_hopeless(rows[step], rows[best])):
                 break
         taken = best
         if self.annotation is None:
@@ -324,6 +329,18 @@ class Search:
         if not fits[taken].n_components and self.stride > 1:  # all rows may need a larger one to have no component
             path[taken]["l2"] = max(path[taken]["l2"], self.largest_penalty(1))
         return Choice(path[taken]["l2"], fits[taken], path, path[taken]["held_out"])
+
+    def on_fold(self, training: PseudoLikelihood) -> tuple[Search, Array]:
+        """Return the search on training rows, about their means, and bounds on linear terms.
+
+        Bits and levels that do not vary there keep the frequencies of all rows, whatever the penalty: what is held out
+        of them would be infinitely unlikely to every model that had converged.
+        """
+        means, varying = training.frequencies
+        most = np.where(varying, LARGEST_INTERCEPT, np.abs(base_rates(training)))
+        centre = np.where(varying[: len(means)], means, training.centre)
+        training, scale = replace(training, centre=centre), np.where(varying, self.scale, 0.0)
+        return replace(self, problem=training, scale=scale), most
 
     def folds(self) -> list[tuple[PseudoLikelihood, PseudoLikelihood]]:
         """Split rows into training and held-out rows, once for each fold; empty if there are too few rows."""
@@ -415,6 +432,12 @@ def kept_penalty(rows: Sequence[Array], best: int, empty: Sequence[bool], *, by_
         if np.average(excess, weights=weights) <= (standard_error(excess, weights) if empty[number] else error):
             return number
     return best
+
+
+def is_hopeless(rows: Array, best: Array) -> bool:
+    """Return whether losses exceed those of the best penalty by so much that smaller penalties are not tried."""
+    excess, weights = rows[:, 1] - best[:, 1], rows[:, 0]
+    return bool(np.average(excess, weights=weights) > HOPELESS * standard_error(excess, weights) > 0)
 
 
 def standard_error(values: Array, weights: Array) -> float:

@@ -257,7 +257,7 @@ def as_bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli | Chain, na
     return bits
 
 
-def unlinked_views(tables: Mapping[str, Table]) -> tuple[str, ...]:
+def unlinked_views(tables: Mapping[str, Table], *, by_target: bool) -> tuple[str, ...]:
     """Name the groups of views that no row links, not even by other views; empty where all are linked.
 
     Warns
@@ -273,7 +273,8 @@ def unlinked_views(tables: Mapping[str, Table]) -> tuple[str, ...]:
     groups = tuple(
         ", ".join(repr(name) for name, at in zip(names, group, strict=True) if at == g) for g in range(n_groups)
     )
-    warnings.warn(f"{unlinked_sentence(groups)} Add rows that have views of both.", stacklevel=levels_to_user())
+    said = unlinked_sentence(groups, by_target=by_target)
+    warnings.warn(f"{said} Add rows that have views of both.", stacklevel=levels_to_user())
     return groups
 
 
