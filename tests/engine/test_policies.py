@@ -346,14 +346,17 @@ class TestBalance:
     def test_fits_end_more_even_than_free_ones(self) -> None:
         """Over many fits: bounds that prefer even sizes steer to solutions that have them."""
         spread: dict[str, list[float]] = {"balanced": [], "free": []}
-        for seed in range(40):
+        for seed in range(100):
             problem = kmeans_problem(seed, n=120)
             (x,) = problem.columns
             for name, policy in (("balanced", Biased(Balance())), ("free", GibbsLimit())):
                 theta = problem.minimize(policy, seed=seed).theta
                 nearest = np.linalg.norm(x[:, None] - theta, axis=2).argmin(axis=1)
                 spread[name].append(spread_of_sizes(nearest, 4))
-        assert np.mean(spread["balanced"]) < np.mean(spread["free"])
+        # Some fits end in a poor optimum of very uneven sizes, which would decide a comparison of means.
+        difference = np.subtract(spread["balanced"], spread["free"])
+        assert np.sum(difference < 0) > 1.5 * np.sum(difference > 0)
+        assert np.median(spread["balanced"]) < np.median(spread["free"])
 
 
 class TestPairConstraints:
