@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,7 +65,7 @@ class DualState:
 
     planes: DualPlanes
     cuts: Cuts | None = None
-    joint: JointPlanes | None = None
+    joint: JointPlanes = field(default_factory=JointPlanes)
 
 
 class PlaneCache:
@@ -189,8 +189,11 @@ def dual_coordinate_descent(request: BoundRequest) -> BoundSolution:
         n_passes += 1
         if best.is_done or n_passes >= request.max_passes:
             return best.solution(n_passes, state)
-        if n_passes >= PATIENCE and is_small(request):
-            return _joint(best, state, n_passes)
+        if n_passes >= PATIENCE and not state.joint.were_many and is_small(request):
+            solution = _taken_over(best, joint_planes, state.joint, state, n_passes)
+            n_passes = solution.n_passes
+            if best.is_done or n_passes >= request.max_passes or not state.joint.were_many:
+                return solution
         if n_passes >= max(PATIENCE, problem.dim):
             return _cut(best, state, n_passes)
         if not covered:
@@ -206,12 +209,6 @@ def _cut(best: Primal, state: DualState, n_passes: int) -> BoundSolution:
         state.cuts = Cuts.none(request.problem.dim, request.shares)
     state.cuts.add(*state.planes.mixture(request.shares))
     return _taken_over(best, cutting_plane, state.cuts, state, n_passes)
-
-
-def _joint(best: Primal, state: DualState, n_passes: int) -> BoundSolution:
-    """Continue with the planes of all samples at once."""
-    state.joint = JointPlanes() if state.joint is None else state.joint
-    return _taken_over(best, joint_planes, state.joint, state, n_passes)
 
 
 def _taken_over(best: Primal, solver: BoundSolver, own: Any, state: DualState, n_passes: int) -> BoundSolution:

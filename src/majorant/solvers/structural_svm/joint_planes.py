@@ -16,7 +16,7 @@ from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution,
 EACH = 6
 """Planes of a sample that are counted on, for how much a solution will cost."""
 
-MOST_NUMBERS, MOST_WORK = 2e7, 1e9
+MOST_NUMBERS, MOST_WORK = 2e7, 3e7
 """Largest table of planes, and most multiplications of a Newton step, for which this is the solver to take."""
 
 NEWTON_STEPS = 80
@@ -24,19 +24,20 @@ IDLE = 1e-7
 """Planes with less than this share of their sample are not kept for the next bound."""
 
 
-def is_small(request: BoundRequest) -> bool:
-    """Return whether all planes of a bound fit into dense algebra."""
-    planes, dim = EACH * int(np.count_nonzero(request.shares)), request.problem.dim
+def is_small(request: BoundRequest, found: int = 0) -> bool:
+    """Return whether all planes of a bound, those found so far among them, fit into dense algebra."""
+    planes, dim = max(EACH * int(np.count_nonzero(request.shares)), found), request.problem.dim
     return planes * dim <= MOST_NUMBERS and planes * min(planes, dim) ** 2 <= MOST_WORK
 
 
 @dataclass
 class JointPlanes:
-    """Planes found so far, by sample."""
+    """Planes found so far, by sample, and whether they once were more than dense algebra can take."""
 
     planes: list[Plane] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)
     keys: set[object] = field(default_factory=set)
+    were_many: bool = False
 
     def add(self, i: int, plane: Plane) -> None:
         key = i, plane.key
@@ -170,7 +171,8 @@ def joint_planes(request: BoundRequest) -> BoundSolution:
     """Minimise the bound of a structural SVM by cutting planes of every sample, all of them at once.
 
     Each pass finds the highest plane of every sample, and the bound over all planes found so far is then minimised by
-    an interior-point method. It takes some ten passes whatever the scale of the features, and is not random.
+    an interior-point method. It takes some ten passes whatever the scale of the features, and is not random. It ends
+    early where samples have more planes than dense algebra can take.
 
     References
     ----------
@@ -190,6 +192,8 @@ def joint_planes(request: BoundRequest) -> BoundSolution:
             before = len(known.planes)
             best.see(w, exact_pass(problem, w, shares, known.add).value)
             n_passes += 1
-            if best.is_done or n_passes >= request.max_passes or (n_passes > 1 and len(known.planes) == before):
+            known.were_many = not is_small(request, len(known.planes))
+            is_over = best.is_done or known.were_many or n_passes >= request.max_passes
+            if is_over or (n_passes > 1 and len(known.planes) == before):
                 known.keep(np.append(share > IDLE, np.ones(len(known.planes) - before, dtype=bool)))
                 return best.solution(n_passes, known)
