@@ -181,7 +181,7 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("y", "w", "message"),
         [
-            ([1.0, np.nan, 1], [1.0, 1, 1], "row 1 of y is nan: drop rows"),
+            ([1.0, np.nan, 1], [1.0, 1, 1], "row 1 of y is nan: drop such rows"),
             ([1.0, 2, 1], [1.0, 1, -1], "weights must be finite and not negative; row 2 has -1"),
             ([1.0, 2, 1], [1.0, np.nan, 1], "weights must be finite and not negative; row 1 has nan"),
             ([1.0, 2, 1], [0.0, 0, 0], "the weight is zero for every row"),

@@ -491,18 +491,20 @@ def test_k_means_spends_its_first_budget(start: str, hot: bool) -> None:
 def test_growing_subset_keeps_the_latent_values_it_is_given() -> None:
     """Its first proposal already holds labels that the user gave and the tightest bound would change."""
     problem = kmeans_problem(0, n=400)
-    proposals: list[NDArray[Any]] = []
+    kept: list[NDArray[Any]] = []
 
     class Recorded(GrowingSubset):
-        def propose(self, view: View, price: float) -> NDArray[Any]:
-            proposals.append(super().propose(view, price))
-            return proposals[-1]
+        def keep(self, block: Block, q: NDArray[Any]) -> None:
+            super().keep(block, q)
+            kept.append(q)
 
     problem.minimize(Recorded(), max_iter=2, n_polish=1)
     tight = problem.minimize(max_iter=1).theta
     nearest = np.linalg.norm(problem.columns[0][:, None] - tight, axis=2).argmin(axis=1)
     moved = nearest != problem.labels
-    assert np.mean(proposals[0][moved] == problem.labels[moved]) > 0
+    given, proposed = kept[:2]  # prices that are only tried keep nothing
+    np.testing.assert_array_equal(given, problem.labels)
+    assert 0 < np.mean(proposed[moved] == problem.labels[moved]) < 1
 
 
 def test_generalized_bounds_leave_the_optimum_nearest_to_a_random_partition(shared_data: Any) -> None:

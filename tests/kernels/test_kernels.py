@@ -501,6 +501,7 @@ class TestBoundary:
         others |= {"softmax_pass", "soft_moments"}  # see test_softmax_kernel.py
         others |= {"chain_best", "chain_draw", "chain_sums"}  # see tests/solvers/test_chains.py
         others |= {"chain_pass"}  # see tests/laws/test_chain.py
+        others |= {"best_intervals"}  # see tests/solvers/test_intervals.py
         others |= {
             "gauss_energies",
             "gauss_pass",

@@ -199,7 +199,7 @@ def test_a_file_has_the_levels_of_all_its_rows(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "a kind that is none": ([[0, 1], [1, 0]], {"items": "ordinal"}, "items must be"),
+    "a kind that is none": ([[0, 1], [1, 0]], {"items": "ordered"}, "items must be"),
     "a column that is not there": ([[0, 1], [1, 0]], {"items": {"x9": "count"}}, "'x9' that is not there"),
     "too few kinds": ([[0, 1], [1, 0]], {"items": ["count"]}, "1 kinds, but X has 2 columns"),
     "text as numbers": (pd.DataFrame({"a": ["u", "v"]}), {"items": "normal"}, "'a' holds text such as 'u'"),

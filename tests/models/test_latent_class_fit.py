@@ -97,7 +97,7 @@ def test_one_class_has_no_separation_and_its_table_a_test() -> None:
 def test_a_saturated_model_has_negative_degrees_of_freedom_and_no_p_value() -> None:
     random = np.random.default_rng(1)
     rows = random.integers(0, 2, (300, 3))
-    with pytest.warns(UserWarning, match="11 parameters are 4 more"):
+    with pytest.warns(UserWarning, match="11 parameters, 4 more than"):
         found = fitted(3, rows).fit_statistics(rows)
     assert "not identified" in str(found)
     assert found.df == -4 and found.g2_p_value is None and found.x2_p_value is None

@@ -155,7 +155,8 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         self._keep_weights(problem, found.solution.theta.w, samples, distinct)
         self.search_ = self._report(problem, found)
         self._keep_latent(problem, samples, codes, distinct, found)
-        if self._is_stuck(found.solution):
+        is_stuck = self._is_stuck(found.solution)
+        if is_stuck:
             self._warn_at_zero(samples.rows.data if sparse.issparse(samples.rows) else samples.rows)
         elif self.class_weight is None and self._says_one_class():
             largest = self.classes_[self.confusion_.sum(axis=1).argmax()]
@@ -163,7 +164,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
                 f"every {self._sample} is predicted as {largest!s}, the class of most weight. "
                 'class_weight="balanced" gives all classes the same weight'
             )
-        if not found.solution.converged:
+        if not found.solution.converged and not (is_stuck and found.is_unsolved):
             advice = f"Raise max_iter (now {self.max_iter}) or tol"
             if found.is_unsolved:
                 advice = "Bring the columns of X to similar sizes (sklearn.preprocessing.StandardScaler), or raise tol"

@@ -38,7 +38,7 @@ class Weights:
     w: NDArray[np.float64]
     augmented: float
     gap: float
-    is_solved: bool
+    is_solved: bool = True
     state: Any = None
 
 
