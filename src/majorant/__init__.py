@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The stub beside this file is the one list of names, for type checkers and for here. Names are imported when they are
 # first used, so that `majorant --help` need not wait for scipy.
