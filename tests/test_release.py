@@ -63,12 +63,17 @@ def test_a_release_is_one_command(tmp_path: Path) -> None:
     for name in ("CHANGELOG.md", *release["VERSIONS"]):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
+    changelog = tmp_path / "CHANGELOG.md"
+    with_news = changelog.read_text(encoding="utf-8").replace(
+        "## [Unreleased]\n", "## [Unreleased]\n\n- Something.\n", 1
+    )
+    changelog.write_text(with_news, encoding="utf-8")
     assert set(release["versions"](tmp_path).values()) == {PROJECT["version"]}
     with pytest.raises(ValueError, match=r"is not the version of .*python tools/release.py 98\.7\.6"):
         release["notes"](tmp_path, "98.7.6")
     release["prepare"](tmp_path, "98.7.6", "2030-01-01")
     assert set(release["versions"](tmp_path).values()) == {"98.7.6"}
-    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("## [Unreleased]")[1].split("\n## ")[0]
+    changes = with_news.split("## [Unreleased]")[1].split("\n## ")[0]
     assert release["notes"](tmp_path, "98.7.6") == changes.strip()
     prepared = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
     release["prepare"](tmp_path, "98.7.6", "2030-01-02")
