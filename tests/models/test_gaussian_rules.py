@@ -393,7 +393,9 @@ def test_twenty_rows_are_searched_until_seeds_agree(seed: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("third", "apart"), [("a sum", {"full", "tied"}), ("constant", {"spherical"}), ("free", set())], ids=str
+    ("third", "apart"),
+    [("a sum", {"full", "tied"}), ("constant", {"spherical"}), ("free", set())],
+    ids=["a sum", "constant", "free"],
 )
 def test_densities_of_different_spaces_are_not_compared(third: str, apart: set[str]) -> None:
     x = np.random.default_rng(0).normal(size=(120, 2)) + np.array([[0.0, 0.0], [6.0, 0.0]])[np.arange(120) % 2]
