@@ -344,7 +344,7 @@ class TestBalance:
         np.testing.assert_allclose(bias.prefer(view), [1 - 2 * mass / heavy.sum()])
 
     def test_fits_end_more_even_than_free_ones(self) -> None:
-        """Over many fits: bounds that prefer even sizes steer to solutions that have them."""
+        """Bounds that prefer even sizes steer to solutions that have them, in most fits where the two differ."""
         spread: dict[str, list[float]] = {"balanced": [], "free": []}
         for seed in range(100):
             problem = kmeans_problem(seed, n=120)

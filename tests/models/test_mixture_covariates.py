@@ -86,3 +86,15 @@ def test_very_many_levels_and_new_ones_are_refused() -> None:
         model.predict(items, gating=given.assign(sex="other"))
     with pytest.raises(ValueError, match="gating has 1 columns; the fit had 2"):
         model.predict(items, gating=given[["age"]])
+
+
+def test_columns_are_told_by_their_names() -> None:
+    g = np.random.default_rng(3)
+    table = pd.DataFrame({"age": g.normal(size=300), "income": g.normal(size=300)})
+    x = g.normal(4.0 * (g.random(300) < 1 / (1 + np.exp(-2 * table["age"]))), 1.0)[:, None]
+    fitted = mj.GaussianMixture(2, random_state=0).fit(x, gating=table)
+    expected = fitted.predict_proba(x, gating=table)
+    np.testing.assert_array_equal(fitted.predict_proba(x, gating=table[["income", "age"]]), expected)
+    np.testing.assert_array_equal(fitted.predict_proba(x, gating=table.to_numpy()), expected)
+    with pytest.raises(ValueError, match="gating has the columns age, wealth; the fit had age, income"):
+        fitted.predict_proba(x, gating=table.rename(columns={"income": "wealth"}))

@@ -139,3 +139,23 @@ def test_covariates_of_text_go_with_the_drawn_rows() -> None:
     est = mj.LatentClassAnalysis(1, random_state=0)
     found = mj.likelihood_ratio_test(est, table, gating=pd.DataFrame({"sex": sex}), n_resamples=4, random_state=0)
     assert found.p_value == 0.2
+
+
+def test_cells_are_missing_whatever_the_component_of_a_drawn_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Far apart, so that a drawn row tells its component; the rows of the fit are sorted, missing cells together."""
+    g = np.random.default_rng(0)
+    z = g.random(400) < 0.5
+    x = g.normal(size=(400, 2)) + 50.0 * z[:, None]
+    x[g.random(400) < 0.4, 0] = np.nan
+    shares: list[float] = []
+    fit = mj.GaussianMixture.fit
+
+    def watched(self: Any, X: Any, *others: Any, **given: Any) -> Any:
+        is_first = X[:, 1] < 25
+        shares.append(np.isnan(X[is_first, 0]).mean() - np.isnan(X[~is_first, 0]).mean())
+        return fit(self, X, *others, **given)
+
+    monkeypatch.setattr(mj.GaussianMixture, "fit", watched)
+    mj.likelihood_ratio_test(mj.GaussianMixture(random_state=0), x, n_components=2, n_resamples=3, random_state=0)
+    assert len(shares) == 8
+    assert np.abs(shares).max() < 0.2

@@ -35,7 +35,7 @@ def forecast_and_write(folder: Path, table_path: Path, out: Path, steps: int, le
     if not card.in_order:
         able = [name for name, other in known_models().items() if other.in_order]
         raise CommandError(f"{card.title} has no forecast: it is no model of series.", f"One is {listed(able)}.")
-    matrix, frame = series_of(estimator, recipe, read_table(table_path), recipe.drop_missing)
+    matrix, frame = series_of(recipe, read_table(table_path), recipe.drop_missing)
     with refusals(card):
         ahead = estimator.forecast(frame, steps, **matrix.given)
         low, high = ahead.interval(level)

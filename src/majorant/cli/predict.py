@@ -83,7 +83,7 @@ def _predicted(
     if views is not None:
         matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
     elif card_of(estimator).in_order:
-        matrix, frame = series_of(estimator, recipe, table, drop_missing)
+        matrix, frame = series_of(recipe, table, drop_missing)
     elif card_of(estimator).takes_text:
         matrix, _ = with_covariates(table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True))
     else:
@@ -96,7 +96,7 @@ def _predicted(
     return found, matrix.n_left_out, lost
 
 
-def series_of(estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: bool) -> tuple[Matrix, pl.DataFrame]:
+def series_of(recipe: Recipe, table: SourceTable, drop_missing: bool) -> tuple[Matrix, pl.DataFrame]:
     """Return the rows of a new table in order of time, and as the estimator takes them."""
     columns = replace(recipe.columns, target=None, weights=None)
     _check_columns(table, columns)

@@ -61,7 +61,7 @@ class Ordinal(Categorical):
     def _of(self, vector: Array, k: int) -> Array:
         """Return the probabilities of unconstrained numbers."""
         pieces = zip(self._pieces(vector, k), self.sizes, strict=True)
-        return np.concatenate([_probabilities(piece, size, k) for piece, size in pieces], axis=2)
+        return np.concatenate([_probabilities(piece, size) for piece, size in pieces], axis=2)
 
     def n_parameters(self, n_components: int) -> int:
         """Return, for each column, one fewer than codes, and one fewer than states."""
@@ -116,7 +116,7 @@ class Ordinal(Categorical):
         """Return None: a probability of zero would take others of its column along."""
 
 
-def _probabilities(piece: Array, size: int, k: int) -> Array:
+def _probabilities(piece: Array, size: int) -> Array:
     """Return the probabilities of the codes of one column, (runs, components, codes)."""
     alpha = np.concatenate([np.zeros((len(piece), 1)), piece[:, : size - 1]], axis=1)
     beta = np.concatenate([np.zeros((len(piece), 1)), piece[:, size - 1 :]], axis=1)
@@ -138,7 +138,7 @@ def _maximum(counts: NDArray[np.float64], start: Array) -> Array:
     mass = counts.sum(axis=2, keepdims=True)
     scale = np.maximum(mass.sum(axis=(1, 2)), TINY)[:, None]
     for _ in range(MOST_STEPS):
-        p = _probabilities(at, size, k)
+        p = _probabilities(at, size)
         slope = np.einsum("rkm,kmj->rj", counts - mass * p, design)
         centred = design[None] - np.einsum("rkm,kmj->rkj", p, design)[:, :, None]
         curvature = np.einsum("rkm,rkmi,rkmj->rij", mass * p, centred, centred, optimize=True)

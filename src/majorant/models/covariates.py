@@ -67,9 +67,14 @@ class Covariates:
         ValueError
             If there are not as many as rows, or as in the fit, or a cell is missing, or a level is new.
         """
-        _, columns, _ = _columns(given, n)
+        names, columns, _ = _columns(given, n)
         if len(columns) != len(self.names):
             raise ValueError(f"gating has {len(columns)} columns; the fit had {len(self.names)}")
+        are_told = hasattr(given, "columns") and self.names != tuple(f"z{j + 1}" for j in range(len(names)))
+        if are_told and names != list(self.names):
+            if sorted(names) != sorted(self.names):
+                raise ValueError(f"gating has the columns {', '.join(names)}; the fit had {', '.join(self.names)}")
+            columns = [columns[names.index(name)] for name in self.names]
         parts = [np.empty((n, 0))]
         for name, own, column in zip(self.names, self.levels, columns, strict=True):
             if not own:

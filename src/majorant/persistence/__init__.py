@@ -23,7 +23,17 @@ FORMAT = 1
 _KIND = "majorant model"
 ROUNDED = 1e-4
 """Weights of single precision are one in sum but for this."""
-SIZES = ("weights_", "shares_", "scale_", "variance_", "_variances_", "rates_", "temperature_", "distribution_")
+SIZES = (
+    "weights_",
+    "shares_",
+    "sizes_",
+    "scale_",
+    "variance_",
+    "_variances_",
+    "rates_",
+    "temperature_",
+    "distribution_",
+)
 """Ends of the names of estimates that are never negative."""
 PROBABILITIES = ("probabilities_", "transitions_")
 """Ends of the names of estimates that lie between 0 and 1."""

@@ -255,8 +255,13 @@ def _simulated(est: Any, smaller: Any, card: ModelCard, size: int, rows: Rows, s
     else:
         other = copy(smaller)
         other.random_state = seed
-        drawn["X"] = other.sample(len(rows["X"]), **{name: value for name, value in rows.items() if name != "X"})[0]
-        drawn["X"][np.column_stack([is_missing(column) for column in rows["X"].T])] = np.nan
+        given = {name: value for name, value in rows.items() if name != "X"}
+        drawn["X"], components = other.sample(len(rows["X"]), **given)
+        missing = np.column_stack([is_missing(column) for column in rows["X"].T])
+        if missing.any() and (np.diff(components) >= 0).all():
+            # Drawn rows come component by component, given ones sorted: one component would lose all its cells.
+            missing = missing[np.random.RandomState(seed).permutation(len(missing))]
+        drawn["X"][missing] = np.nan
     try:
         fits = [_fitted(est, card, size + more, drawn, seed) for more in (0, 1)]
     except ValueError:

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from majorant._frames import check_row_names
-from majorant._numbers import counted, plural_of
+from majorant._numbers import plural_of
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.results.selection import CRITERIA, UNDETERMINED, UNFITTED, Candidate, Selection
@@ -123,7 +123,7 @@ def select(
     with _warnings_by_thread() as warned:
         fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(*planned) for planned in plan)
     candidates, estimators = zip(*fits, strict=True)
-    candidates = _of_one_space(card, candidates, estimators)
+    candidates = _comparable(card, candidates, estimators)
     _refuse_unfittable(settings, candidates)
     return Selection(candidates, criterion, card.title, card.part, card.size_parameter, card.objective_name, estimators)
 
@@ -254,18 +254,24 @@ def _n_parameters(fitted: Any) -> int | None:
     return None
 
 
-def _of_one_space(card: ModelCard, candidates: Sequence[Candidate], estimators: Sequence[Any]) -> tuple[Candidate, ...]:
-    """Exclude fits whose likelihood is a density of other directions than that of most: the two have other units."""
-    directions = [getattr(est, card.directions_attribute, None) for est in estimators]
-    counts = Counter(number for number in directions if number is not None)
-    kept = max(counts, key=lambda number: (counts[number], number), default=None)
-    told = "its likelihood is a density in {}, that of others in {}: they cannot be compared"
-    return tuple(
-        c
-        if c.excluded or number in (None, kept)
-        else replace(c, excluded=told.format(counted(number, "direction"), kept))
-        for c, number in zip(candidates, directions, strict=True)
-    )
+def _comparable(card: ModelCard, candidates: Sequence[Candidate], estimators: Sequence[Any]) -> tuple[Candidate, ...]:
+    """Exclude fits whose likelihood is a density of other directions, or of other rows, than that of most."""
+    told = {
+        card.directions_attribute: "its likelihood is a density in {} directions, that of others in {}",
+        "lags": "its likelihood is of the rows after the first {} of each sequence, that of others after {}",
+    }
+    kept = tuple(candidates)
+    for attribute, reason in told.items():
+        numbers = [getattr(est, attribute, None) for est in estimators]
+        counts = Counter(number for number in numbers if number is not None)
+        usual = max(counts, key=lambda number: (counts[number], number), default=None)
+        kept = tuple(
+            c
+            if c.excluded or number in (None, usual)
+            else replace(c, excluded=f"{reason.format(number, usual)}: they cannot be compared")
+            for c, number in zip(kept, numbers, strict=True)
+        )
+    return kept
 
 
 def _refuse_unfittable(settings: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate]) -> None:

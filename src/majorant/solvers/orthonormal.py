@@ -18,9 +18,9 @@ Triangle = tuple[Array, Array | None, tuple[int, ...]]
 
 
 def location(columns: Array, weights: Array) -> Array:
-    """Return the weighted mean of each column, about its first row so that no digits are lost."""
-    first = columns[len(columns) // 2]
-    return np.asarray(first + np.einsum("i,ij->j", weights / weights.sum(), columns - first))
+    """Return the weighted mean of each column, about a row amid them so that no digits are lost."""
+    amid = columns[len(columns) // 2]
+    return np.asarray(amid + np.einsum("i,ij->j", weights / weights.sum(), columns - amid))
 
 
 def spread(columns: Array, weights: Array) -> Array:

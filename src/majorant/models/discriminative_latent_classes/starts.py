@@ -29,8 +29,6 @@ GIVEN = "given classes"
 
 MOST_AXES = 50
 """Principal axes that a relaxation uses."""
-MOST_IN_PROGRAM = 1000
-"""Rows up to which the program over simplices is solved; of more it uses a sample."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from majorant._validation import check_integer, check_real
 from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.forecast import Forecast
 from majorant.models.hidden_markov.sequences import Sequences
@@ -45,13 +46,14 @@ class DrawnForecast(Forecast):
 
     def density(self, values: Any, column: int = 0) -> Array:
         """Return densities of values: the mean over drawn paths of those given the path so far."""
+        check_integer("column", column, low=0, high=0)
         x = np.asarray(values, dtype=np.float64)
         every = [norm.pdf(one, self._centres, self._deviations).mean(axis=2) for one in x]
         return np.moveaxis(np.array(every), 0, 2)
 
     def quantile(self, p: float) -> Array:
         """Return the quantile of the drawn rows."""
-        if not 0 < p < 1:
+        if not 0 < check_real("p", p) < 1:
             raise ValueError(f"p must be strictly between 0 and 1; got {p!r}")
         return np.asarray(np.quantile(self.paths, p, axis=2)[:, :, None])
 

@@ -73,6 +73,7 @@ OF_MISSING = (
         objective_title="sum of squared distances",
         objective_attribute="inertia_",
         estimates=("cluster_centers_",),
+        objective_set_by=("size_min", "size_max"),
     )
 )
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]

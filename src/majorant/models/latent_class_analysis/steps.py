@@ -105,6 +105,11 @@ def _evidence(q: Array, log_density: Array, w: Array, method: str, modal: Array 
     table = q.T @ (given * w[:, None])
     table = table / np.maximum(table.sum(axis=1, keepdims=True), TINY)  # of a class, the share assigned to each
     if method == "bch":
+        if (empty := np.flatnonzero(given.T @ w <= 0)).size:
+            raise ValueError(
+                f"no row is assigned to class {empty[0] + 1}, so BCH has no weights for it: take "
+                'assignment="proportional", method="ml", or fewer classes'
+            )
         return Evidence(given @ np.linalg.inv(table), np.empty(0), np.empty(0))
     return Evidence(None, np.log(np.maximum(table.T, TINY))[None], given)
 

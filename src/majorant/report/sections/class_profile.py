@@ -84,7 +84,7 @@ def class_profile_section(classes: LatentClasses) -> Section:
         "Profile",
         head,
         figure("class-profile", label, lambda size: draw_profile(size, profile, shown)),
-        words.profile_notes(classes, len(shown), len(drawn), not nominal.all()),
+        words.profile_notes(len(shown), len(drawn), not nominal.all()),
         table=_table(classes, profile),
     )
 

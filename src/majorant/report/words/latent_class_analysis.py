@@ -72,7 +72,7 @@ def means_headline(classes: LatentClasses, item: str, high: int, low: int) -> st
     )
 
 
-def profile_notes(classes: LatentClasses, n_shown: int, n_rows: int, has_numbers: bool) -> list[str]:
+def profile_notes(n_shown: int, n_rows: int, has_numbers: bool) -> list[str]:
     """Explain marks and intervals, and say what is left out."""
     texts = [
         "<b>Each mark</b> is the probability of an answer in a class, its line a 95\u202f% interval. A probability of "
