@@ -207,7 +207,7 @@ def test_effects_of_one_step_are_in_the_units_of_the_covariates() -> None:
 def test_a_class_that_no_row_is_assigned_to_is_named_by_bch() -> None:
     q = np.array([[0.6, 0.4], [0.7, 0.3], [0.9, 0.1]])
     modal = np.array([[1.0, 0.0]] * 3)
-    with pytest.raises(ValueError, match='no row is assigned to class 2.*assignment="proportional"'):
+    with pytest.raises(ValueError, match=r'no row is assigned to class 2.*assignment="proportional"'):
         _evidence(q, np.log(q), np.ones(3), "bch", modal)
     weights = _evidence(q, np.log(q), np.ones(3), "bch", None).weights
     assert weights is not None and np.isfinite(weights).all()

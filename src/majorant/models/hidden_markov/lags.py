@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from majorant._validation import check_integer, check_real
+from majorant._validation import check_real
 from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.forecast import Forecast
 from majorant.models.hidden_markov.sequences import Sequences
@@ -46,7 +46,8 @@ class DrawnForecast(Forecast):
 
     def density(self, values: Any, column: int = 0) -> Array:
         """Return densities of values: the mean over drawn paths of those given the path so far."""
-        check_integer("column", column, low=0, high=0)
+        if column != 0:
+            raise ValueError(f"an autoregression forecasts its target, column 0 of X; got column={column!r}")
         x = np.asarray(values, dtype=np.float64)
         every = [norm.pdf(one, self._centres, self._deviations).mean(axis=2) for one in x]
         return np.moveaxis(np.array(every), 0, 2)
