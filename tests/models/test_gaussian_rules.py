@@ -188,7 +188,7 @@ def likelihood_of_groups(x: Array, second: Array, *, tied: bool = False) -> floa
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
-@pytest.mark.parametrize("reach", [1e4, 1e6, 3e6, 5e7])
+@pytest.mark.parametrize("reach", [1e4, 1e6, 3e6, 1.5e7])
 @pytest.mark.parametrize("away", [(1, 1), (1, 1, 1), (1, 0), (0, 1, 0), "beside"], ids=str)
 def test_covariances_are_right_however_far_apart_groups_lie(away: Any, reach: float, covariance_type: Any) -> None:
     shift = np.array([reach, 3.0]) if away == "beside" else reach * np.array(away, dtype=float)

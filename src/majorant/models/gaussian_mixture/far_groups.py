@@ -9,7 +9,7 @@ from majorant.solvers.gaussian import Array, moments
 
 FAR = 1e4
 """Gap between groups in a column, as a multiple of all that their values extend, from which on they lie far apart."""
-TOO_FAR = 1e15
+TOO_FAR = 1e14
 """Variance of a column as a multiple of that within groups, from which on rounding decides about covariances."""
 
 
@@ -42,7 +42,7 @@ def within_far_groups(points: Array, weights: Array, k: int, precision: float) -
     """
     labels = _labels(points, k, precision)
     n_groups = int(labels.max(initial=0)) + 1
-    if not 1 < n_groups <= k:
+    if not 1 < n_groups <= k or np.bincount(labels[labels >= 0]).min() < 2:  # a row alone has no covariance
         return None
     if np.isnan(points).any():
         raise ValueError(

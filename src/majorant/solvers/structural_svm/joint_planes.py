@@ -19,6 +19,9 @@ EACH = 6
 MOST_NUMBERS, MOST_WORK = 2e7, 3e7
 """Largest table of planes, and most multiplications of a Newton step, for which this is the solver to take."""
 
+LARGEST = 1e50
+"""Largest entry of a plane."""
+
 NEWTON_STEPS = 80
 IDLE = 1e-7
 """Planes with less than this share of their sample are not kept for the next bound."""
@@ -32,7 +35,7 @@ def is_small(request: BoundRequest, found: int = 0) -> bool:
 
 @dataclass
 class JointPlanes:
-    """Planes found so far, by sample, and whether they once were more than dense algebra can take."""
+    """Planes found so far, by sample, and whether they once were more, or larger, than dense algebra can take."""
 
     planes: list[Plane] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)
@@ -63,6 +66,8 @@ class JointPlanes:
         features = np.zeros((len(counted), request.problem.dim))
         for row, at in zip(features, counted.tolist(), strict=True):
             self.planes[at].add_to(row, 1.0)
+        if np.abs(features).max(initial=0.0) > LARGEST:
+            raise OverflowError("features are too large to be squared and divided")
         losses = np.array([self.planes[at].loss for at in counted.tolist()])
         tol = 0.1 * request.tol
         multipliers, w = _interior_point(features, losses, of, shares[units], request.linear, request.alpha, tol)
@@ -188,7 +193,11 @@ def joint_planes(request: BoundRequest) -> BoundSolution:
         while True:
             share = np.ones(len(known.planes))
             if known.covers(shares):
-                w, share = known.solve(request, best)
+                try:
+                    w, share = known.solve(request, best)
+                except OverflowError:
+                    known.were_many = True
+                    return best.solution(n_passes, known)
             before = len(known.planes)
             best.see(w, exact_pass(problem, w, shares, known.add).value)
             n_passes += 1
