@@ -58,3 +58,5 @@ def plain(cls: type[Any]) -> list[Any]:
 @parametrize_with_checks([*(estimator for cls in ESTIMATORS for estimator in plain(cls)), *VARIANTS])
 def test_estimator_contract(estimator: Any, check: Any) -> None:
     check(estimator)  # scikit-learn's own assertions: it raises where the contract is broken
+    # It fits copies, which share nothing with the estimator that it was given.
+    assert vars(estimator).keys() == estimator.get_params(deep=False).keys()

@@ -66,6 +66,9 @@ def test_covariates_have_odds_ratios_on_the_page() -> None:
     found = model.covariate_effects(table, given)
     assert told["Odds ratio"] == found.odds_ratios[1].tolist()
     assert told["Covariate"] == ["Intercept", "age", "sex=m (against f)"]
+    (shown,) = (c.texts for c in made.tables["effects"].columns if c.head == "Odds ratio")
+    assert shown is not None and shown[0] == "\u2013" and "\u2013" not in shown[1:]  # an intercept has no odds ratio
+    assert "report of a latent class analysis \u00b7" in " ".join(made.html.split())
 
 
 @pytest.mark.parametrize("k", [1, 5])

@@ -114,7 +114,7 @@ def _brought(card: ModelCard) -> Iterator[Any]:
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
     style = _resource("page.css")
     script = _resource("page.js") if any(section.table is not None for section in sections) else ""
-    is_told = card.kind in card.title or card.kind == "representation" or card.in_order
+    is_told = card.kind in card.title or card.kind == "representation" or card.in_order or bool(card.page)
     kind = "" if is_told else f" {card.kind}"
     what = f"report of {article(card.title)} {card.title}{kind}"
     body = "\n".join(section.render() for section in sections)

@@ -195,10 +195,18 @@ def effects_section(classes: LatentClasses) -> Section | None:
     names = [
         f"{name} (against {ref})" if ref else name for name, ref in zip(told["name"], told["against"], strict=True)
     ]
+
+    def odds(value: float, name: str) -> str:
+        """Write an odds ratio; an intercept has odds where covariates are zero, which may be far from any row."""
+        if name == "Intercept" or np.isnan(value):
+            return numbers.DASH
+        return numbers.fixed(value, 3) if 1e-3 <= value < 1e4 else numbers.scientific(value)
+
     intervals = [
-        numbers.DASH if np.isnan(a) else f"{numbers.fixed(a, 3)} to {numbers.fixed(b, 3)}"
-        for a, b in zip(told["low"], told["high"], strict=True)
+        numbers.DASH if odds(a, name) == numbers.DASH else f"{odds(a, name)} to {odds(b, name)}"
+        for a, b, name in zip(told["low"], told["high"], told["name"], strict=True)
     ]
+    ratios = [odds(value, name) for value, name in zip(told["odds_ratio"], told["name"], strict=True)]
 
     def column(head: str, name: str, decimals: int, where: Any = "everywhere") -> Column:
         values = [float(value) for value in told[name]]
@@ -210,7 +218,7 @@ def effects_section(classes: LatentClasses) -> Section | None:
         Column("Class", told["class"], css="number"),
         column("Coefficient", "coef", 3),
         column("Standard error", "standard_error", 3),
-        column("Odds ratio", "odds_ratio", 3),
+        Column("Odds ratio", _empty(told["odds_ratio"]), ratios, css="number"),
         Column("95\u202f% interval", intervals, css="number", where="page"),
         column("95 % low", "low", 3, "copies"),
         column("95 % high", "high", 3, "copies"),
