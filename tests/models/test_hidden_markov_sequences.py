@@ -51,6 +51,8 @@ def test_columns_of_a_data_frame_name_sequences_and_times(library: str) -> None:
     [
         ({"time": np.zeros(80)}, "rows 0 and 1 of one sequence have the same time, 0.0"),
         ({"time": np.append(np.arange(79.0), np.nan)}, "time has none for row 79"),
+        ({"time": [str(i) for i in range(80)]}, "the text '0', which does not sort as time does"),
+        ({"time": ["25/01/2024"] * 80}, "the text '25/01/2024', which does not sort"),
         ({"time": np.arange(79)}, r"time must be one time per row, shape \(80,\)"),
         ({"groups": "anmal"}, "no column 'anmal'. Did you mean 'animal'"),
     ],
@@ -89,3 +91,12 @@ def test_select_says_where_arguments_of_fit_go() -> None:
     table, _ = animals()
     with pytest.raises(ValueError, match=r"groups is an argument of fit: give it as fit_params=\{'groups': ...\}"):
         mj.select(mj.HiddenMarkovModel(), table[["x"]], n_components=[1, 2], groups=table["animal"])
+
+
+def test_dates_as_text_are_times() -> None:
+    g = np.random.default_rng(0)
+    days = pd.date_range("2023-12-20", periods=80).strftime("%Y-%m-%d").to_numpy()
+    x, order = g.normal(size=(80, 1)), g.permutation(80)
+    plain = mj.HiddenMarkovModel(2, random_state=0).fit(x)
+    by_time = mj.HiddenMarkovModel(2, random_state=0).fit(x[order], time=days[order])
+    assert by_time.log_likelihood_ == plain.log_likelihood_

@@ -82,14 +82,15 @@ def test_neighbouring_levels_differ_between_classes_by_the_same_log_odds() -> No
 
 def test_ordinal_items_have_all_that_items_have(tmp_path: Path) -> None:
     table, _ = mixed()
-    words = table.assign(grade=table["grade"].map({1.0: "a low", 2.0: "b mid", 3.0: "c high", 4.0: "d top"}))
+    names = {1.0: "low", 2.0: "mid", 3.0: "high", 4.0: "top"}
+    words = table.assign(grade=pd.Categorical(table["grade"].map(names), categories=list(names.values()), ordered=True))
     model = mj.LatentClassAnalysis(2, items={"grade": "ordinal", "visits": "count"}, random_state=0).fit(words)
     assert "1 ordinal item (grade)" in model.items_.sentence
-    assert model.items_.levels[2] == ("a low", "b mid", "c high", "d top")
+    assert model.items_.levels[2] == ("low", "mid", "high", "top")
     model.save(tmp_path / "m.majorant")
     np.testing.assert_array_equal(mj.load(tmp_path / "m.majorant").predict_proba(words), model.predict_proba(words))
     profile = model.class_profile(words)
-    assert profile.levels[profile.items.index("grade")] == "a low" and len(model.bivariate_residuals(words)) == 10
+    assert profile.levels[profile.items.index("grade")] == "low" and len(model.bivariate_residuals(words)) == 10
     assert model.identification().unidentified == ()
     assert set(np.unique(model.sample(50)[0][:, 2].astype(str))) <= set(model.items_.levels[2])
     other = mj.LatentClassAnalysis(2, items={"grade": "ordinal", "visits": "count"}, random_state=0).fit(table)
@@ -109,3 +110,10 @@ def test_ratings_of_candidates_are_fitted_with_far_fewer_parameters(shared_data:
     ]
     np.testing.assert_allclose(again, model.log_likelihood_, atol=1e-4)
     assert model.log_likelihood_ < free.log_likelihood_
+
+
+def test_text_without_an_order_is_no_ordinal_item() -> None:
+    answers = pd.DataFrame({"smoke": ["never", "sometimes", "often"] * 20, "drink": ["no", "yes", "no"] * 20})
+    with pytest.raises(ValueError, match="ordinal item 'smoke' holds text, 'never', 'often', 'sometimes', whose order"):
+        mj.LatentClassAnalysis(1, items="ordinal").fit(answers)
+    mj.LatentClassAnalysis(1, items="ordinal").fit(answers[["drink"]])  # two levels are in order either way

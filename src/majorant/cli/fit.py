@@ -30,6 +30,7 @@ from majorant.cli.matrix import (
     choose_items,
     is_numeric,
     item_matrix,
+    row_number_columns,
 )
 from majorant.cli.request import FitRequest
 from majorant.cli.series import in_order, series_matrix
@@ -218,7 +219,10 @@ def _by_columns(
         features = choose_items(table, request.features, others, request.covariates)
         columns = Columns(features, weights=request.weights, covariates=request.covariates)
         check_covariates(columns)
-        return columns, *with_covariates(table, columns, lambda part: item_matrix(part, columns, request.drop_missing))
+        matrix, said = with_covariates(table, columns, lambda part: item_matrix(part, columns, request.drop_missing))
+        numbers = [] if request.features else row_number_columns(table, table.frame.columns)
+        said += [f'"{name}" looks like a row number and is left out; --features can name it.' for name in numbers]
+        return columns, matrix, said
     if card.in_order:
         roles = [name for name in (request.time, request.sequence) if name is not None]
         columns = Columns(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,9 @@ from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.formulas import column_of, is_table
 
 Array = NDArray[np.float64]
+
+SORTABLE = re.compile(r"\d{4}(-?Q[1-4]|-?\d\d(-?\d\d([T ]\d\d(:\d\d(:\d\d([.]\d+)?)?)?)?)?)?")
+"""Text that sorts as time does: a year, quarter, month, day, or a time of day, largest units first."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> tuple[NDArray[np.intp],
 
 
 def ranks(time: Any, n: int) -> NDArray[np.intp]:
-    """Return the rank of each row's time among all; times are numbers, dates, or text in the order of the alphabet.
+    """Return the rank of each row's time among all; times are numbers, dates, or text such as 2024-01-31 or 2024Q1.
 
     Raises
     ------
@@ -174,6 +178,13 @@ def ranks(time: Any, n: int) -> NDArray[np.intp]:
     missing = np.flatnonzero(is_missing(values))
     if len(missing):
         raise ValueError(f"time has none for row {missing[0]}: a row may lack cells, but not its place")
+    texts = [value for value in values.tolist() if isinstance(value, str)]
+    wrong = next((text for text in texts if SORTABLE.fullmatch(text) is None), None)
+    if wrong is not None:
+        raise ValueError(
+            f"time holds the text {wrong!r}, which does not sort as time does: give numbers, dates "
+            "(pandas.to_datetime), or text such as '2024-01-31' or '2024Q1'"
+        )
     try:
         return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
     except TypeError as error:

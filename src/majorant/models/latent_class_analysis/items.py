@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -168,6 +169,8 @@ def learned(
             met = set(known.tolist())
             ordered = (orders or {}).get(j)
             _check_levels(known, len(met), name)
+            if kind == "ordinal" and not ordered:
+                _check_order(sorted(met), name)
             unused[j] = tuple(v for v in ordered or () if v not in met)
             levels.append(tuple(v for v in ordered if v in met) if ordered else tuple(map(_plain, sorted(met))))
         else:
@@ -265,6 +268,17 @@ def _check_levels(known: NDArray[Any], n_levels: int, name: str) -> None:
         raise ValueError(
             f"item {name!r} has {n_levels:,} levels, more than {MOST_TOLD:,}: every level takes a probability of each "
             "class; join levels, or leave the item out (a number can be 'normal' or 'count')"
+        )
+
+
+def _check_order(levels: Sequence[Any], name: str) -> None:
+    """Refuse text of more than two levels that neither categories nor numbers at its beginning put in order."""
+    begin = [re.match(r"\s*\d+", level) if isinstance(level, str) else None for level in levels]
+    is_numbered = all(begin) and bool(np.all(np.diff([float(found[0]) for found in begin if found]) > 0))
+    if len(levels) > 2 and isinstance(levels[0], str) and not is_numbered:
+        raise ValueError(
+            f"ordinal item {name!r} holds text, {', '.join(map(repr, levels[:4]))}, whose order is not told: give "
+            "numbers in its order, text that begins with them, or a pandas.Categorical with ordered categories"
         )
 
 

@@ -30,5 +30,5 @@ def notes(mixture: Mixture, n_listed: int) -> list[str]:
     if unsure:
         listed = "They are listed" if unsure <= n_listed else f"The {n_listed} most unsure are listed"
         texts.append(f"{listed} with the two {mixture.parts} between which they stand.")
-    texts.append("<b>Note:</b> these probabilities hold if the fitted mixture is right.")
+    texts.append("<b>Note:</b> these probabilities hold if the fitted model is right.")
     return texts
