@@ -214,10 +214,18 @@ def test_a_column_that_has_most_of_the_variance_is_named(majorant: Majorant, tmp
     for options in (["a,b,c"], ["a,b,c", "--weights", "w"]):
         assert words in " ".join(majorant(*fit, *options).out.split())
         assert "--standardise" in json.loads(Path("run/summary.json").read_text())["look_out"][0]
-    for options in (["a,b,c", "--standardise"], ["b"], ["a,c,w"]):
+    for options in (["a,b", "--standardise"], ["b"], ["a,w"]):
         answer = majorant(*fit, *options)
         assert answer.status == 0 and "variance" not in answer.out
         assert not json.loads(Path("run/summary.json").read_text())["look_out"]
+
+
+def test_constant_columns_are_named(majorant: Majorant, tmp_path: Path) -> None:
+    a = np.random.default_rng(0).normal(size=60)
+    pl.DataFrame({"a": a, "year": np.full(60, 2013), "b": a + 1e-9, "c": np.full(60, 0.1)}).write_csv("t.csv")
+    for options in ([], ["--standardise"]):
+        out = majorant("fit", "kmeans", "t.csv", "--k", "2", "--no-report", "--force", "--out", "run", *options).out
+        assert 'Warning: Constant columns: "year", "c". They do not distinguish clusters.' in out
 
 
 def test_models_and_version(majorant: Majorant) -> None:

@@ -80,7 +80,7 @@ def test_headlines_follow_from_the_numbers() -> None:
     headline = words.confusion_headline(usual)
     assert f"<i>kind {first.truth}</i> into <i>kind {first.taken_for}</i>" in headline
     assert f"kind {int(usual.recalls.argmin())}" in words.classes_headline(usual)
-    assert words.classes_headline(measured(run_of("separable"))) == "All classes are recognised about equally well."
+    assert words.classes_headline(measured(run_of("separable"))) == "All classes are predicted about equally well."
     many = measured(run_of("20 classes"))
     assert "too many for a square" in " ".join(words.confusion_notes(many, 15))
 

@@ -42,7 +42,7 @@ def test_silhouettes_of_all_rows() -> None:
     assert found is not None
     assert not found.sampled
     assert found.mean == pytest.approx(silhouette_score(X, labels))
-    assert int(found.misfits.sum()) == int((found.values < 0).sum())
+    assert int(found.negative.sum()) == int((found.values < 0).sum())
 
 
 def test_silhouettes_of_many_rows_are_those_of_a_sample() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from majorant._numbers import article
 from majorant.report import numbers
-from majorant.report.fit import room_left
+from majorant.report.fit import gap_to_bound
 from majorant.report.words import search as words
 from majorant.report.words.grammar import chance, in_words, listed, one_in
 from majorant.search.record import SearchReport, StartRecord
@@ -160,11 +160,26 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
 )
 def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:
     search = starts_at([objective], proved_bound=bound, sense=sense)
-    room = room_left(objective, search)
-    assert words.certificate_headline(search, room, "" if room is None else numbers.percent_at_most(room)) == headline
-    notes = " ".join(words.certificate_notes(search, objective, room, "three clusters"))
+    gap = gap_to_bound(objective, search)
+    assert words.certificate_headline(search, gap, "" if gap is None else numbers.percent_at_most(gap)) == headline
+    notes = " ".join(words.certificate_notes(search, objective, gap, "three clusters"))
     assert ("below" if sense == "min" else "above") in notes
-    assert ("may be what is loose" in notes) == (room != 0.0)
+    assert ("may be what is loose" in notes) == (gap != 0.0)
+
+
+@pytest.mark.parametrize("objectives", [[10.0], [10.0, 10.0], [10.0, 12.0]])
+def test_a_proof_leaves_no_question_to_the_search(objectives: list[float]) -> None:
+    search = starts_at(objectives)
+    proved, open_ = replace(search, proved_bound=10 - 1e-9), replace(search, proved_bound=9.0)
+    said = " ".join(words.notes(proved, 10.0, 1))
+    assert "no search can find a better solution, which is proved" in said and "judging by" not in said
+    assert "which is proved" not in " ".join(words.notes(open_, 10.0, 1))
+    of_others = replace(proved, bound_on="assignment")
+    assert "which is proved" not in " ".join(words.notes(of_others, 10.0, 1))
+    headline = words.certificate_headline(proved, 1e-10, "0.000001 %")
+    assert headline == "This fit is proved optimal: no other is better by more than 0.000001 %."
+    assert "loose" not in " ".join(words.certificate_notes(proved, 10.0, 1e-10, "two clusters"))
+    assert "loose" in " ".join(words.certificate_notes(open_, 10.0, 0.1, "two clusters"))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +206,7 @@ def test_every_start_is_counted_once_however_many_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sense", "name", "room", "much"),
+    ("sense", "name", "gap", "much"),
     [
         ("min", "SSE", 0.12, True),
         ("min", "SSE", 0.3, False),
@@ -201,11 +216,11 @@ def test_every_start_is_counted_once_however_many_there_are() -> None:
     ],
 )
 def test_a_bound_that_excludes_little_is_told_so(
-    sense: Literal["min", "max"], name: str, room: float, much: bool
+    sense: Literal["min", "max"], name: str, gap: float, much: bool
 ) -> None:
     search = SearchReport((StartRecord("random", 0.89, 10, True),), name, sense)
-    assert words.excludes_much(search, room) == much
-    assert ("loose" in words.certificate_headline(search, room, "12 %")) != much
+    assert words.excludes_much(search, gap) == much
+    assert ("loose" in words.certificate_headline(search, gap, "12 %")) != much
 
 
 def test_a_race_with_one_leader_says_what_raced() -> None:

@@ -101,7 +101,7 @@ def test_descents_that_were_cut_short_have_no_optima() -> None:
     starts = tuple(StartRecord("perturbation" if i else "k-means++", 9.0 - i, 3, i == 2) for i in range(3))
     said = text(SearchReport(starts, "SSE"))
     assert "3 distinct ends" in said and "optima" not in said
-    assert "2 of 3 descents were stopped early" in " ".join(said.split())
+    assert "2 of 3 runs were stopped early" in " ".join(said.split())
 
 
 def test_no_starts_are_said() -> None:

@@ -169,13 +169,20 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     seconds, worked = time.perf_counter() - began, time.process_time() - worked
     _certify(estimator, given.frame, matrix, worked)
     summary: Summary = estimator.summary()
-    if card.objective_name == "SSE" and units is None:
-        warned += _of_one_column(columns, matrix)
+    if card.objective_name == "SSE":
+        warned += [*(_of_one_column(columns, matrix) if units is None else []), *_of_constant_columns(columns, matrix)]
     look_out = tuple(dict.fromkeys([*said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
     return FittedRun(
         request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria
     )
+
+
+def _of_constant_columns(columns: Columns, matrix: Matrix) -> list[str]:
+    """Return a warning that names columns with one value in every row."""
+    constant = (matrix.values.min(axis=0) == matrix.values.max(axis=0)).nonzero()[0]
+    names = ", ".join(f'"{columns.features[j]}"' for j in constant)
+    return [f"Constant columns: {names}. They do not distinguish clusters."] if names else []
 
 
 def _of_one_column(columns: Columns, matrix: Matrix) -> list[str]:

@@ -100,22 +100,22 @@ class Fit:
         return data_frame({name: self.run.X[:, j] for j, name in enumerate(self.run.feature_names)})
 
     @property
-    def room_left(self) -> float | None:
+    def gap_to_bound(self) -> float | None:
         """Gap between fit and proved bound, as a share of the bound.
 
         None without a bound or with an uninformative one (zero or less for a quantity that cannot be negative).
         """
-        return room_left(self.objective, self.search)
+        return gap_to_bound(self.objective, self.search)
 
     @property
-    def room_text(self) -> str:
+    def gap_text(self) -> str:
         """The gap in words, rounded up: per cents, or the difference of logarithms, whose ratios mean nothing."""
-        bound, room = self.search.proved_bound, self.room_left
-        if bound is None or room is None:
+        bound, gap = self.search.proved_bound, self.gap_to_bound
+        if bound is None or gap is None:
             return ""
         if self.search.is_logarithm:
-            return f"{rounded_up(abs(self.objective - bound) if room else 0.0)}{numbers.NARROW_SPACE}log units"
-        return numbers.percent_at_most(room)
+            return f"{rounded_up(abs(self.objective - bound) if gap else 0.0)}{numbers.NARROW_SPACE}log units"
+        return numbers.percent_at_most(gap)
 
     @property
     def converged(self) -> bool:
@@ -128,8 +128,8 @@ class Fit:
         )
 
 
-def room_left(objective: float, search: SearchReport) -> float | None:
-    """Return the gap; see `Fit.room_left`."""
+def gap_to_bound(objective: float, search: SearchReport) -> float | None:
+    """Return the gap; see `Fit.gap_to_bound`."""
     bound = search.proved_bound
     if bound is None:
         return None

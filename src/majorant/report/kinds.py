@@ -114,14 +114,14 @@ def _shape(fit: Fit) -> tuple[str, str, str]:
 
 
 def _hits(search: SearchReport) -> tuple[str, str, str]:
-    made = " and ".join(counted(n, noun, words=False) for n, noun in named(search.n_starts, search.n_perturbations))
-    return ("Best optimum hit", numbers.integer(search.n_hits), f"of {made}")
+    made = ", ".join(counted(n, noun, words=False) for n, noun in named(search.n_starts, search.n_perturbations))
+    return ("Runs at the best", f"{numbers.integer(search.n_hits)} of {numbers.integer(search.n_starts)}", made)
 
 
 def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
-    room, silhouettes = clustering.room_left, clustering.silhouettes
-    if room is not None:
-        return ("Room left", numbers.percent_at_most(room), "at most, proved")
+    gap, silhouettes = clustering.gap_to_bound, clustering.silhouettes
+    if gap is not None:
+        return ("Gap to the bound", numbers.percent_at_most(gap), "at most, proved")
     if silhouettes is not None:
         return ("Mean silhouette", numbers.fixed(silhouettes.mean, 2), "of 1 at most")
     return ("Spread", numbers.distance(clustering.spread), "root mean square")

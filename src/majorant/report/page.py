@@ -85,12 +85,12 @@ def report(run: Run) -> Report:
     >>> X = np.array([[0.0], [1.0], [8.0], [9.0]])
     >>> made = report(Run(mj.KMeans(2, random_state=0).fit(X), X, ("width",), "t.csv", ""))
     >>> print(made.tables["clusters"].to_csv())
-    Cluster,Rows,Share,Spread,Silhouette,Misfits
+    Cluster,Rows,Share,Spread,Silhouette,Below zero
     1,2,0.5,0.5,0.8745098039215686,0
     2,2,0.5,0.5,0.8745098039215686,0
     <BLANKLINE>
     >>> print(made.tables["clusters"].to_latex().splitlines()[3])
-    Cluster & Rows &     Share & Spread & Silhouette & Misfits \\
+    Cluster & Rows &     Share & Spread & Silhouette & Below zero \\
     """
     card = run.card or card_of(run.estimator)
     if card.kind not in KINDS:

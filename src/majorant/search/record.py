@@ -146,8 +146,8 @@ class SearchReport:
 
     @property
     def noun(self) -> str:
-        """Word for a start: "descent" if there are perturbations, which are not independent starts."""
-        return "descent" if self.n_perturbations else "start"
+        """Word for a start: "run" if there are perturbations, which are not independent starts."""
+        return "run" if self.n_perturbations else "start"
 
     @property
     def is_logarithm(self) -> bool:

@@ -36,7 +36,7 @@ class Silhouettes:
     mean: float
 
     @property
-    def misfits(self) -> NDArray[np.int64]:
+    def negative(self) -> NDArray[np.int64]:
         """Number of rows of each cluster that are nearer, on average, to another."""
         return np.bincount(self.labels[self.values < 0], minlength=len(self.cluster_means))
 

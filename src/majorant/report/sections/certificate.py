@@ -38,9 +38,9 @@ def certificate_section(fit: Fit) -> Section | None:
     return Section(
         "certificate",
         "Certificate",
-        words.certificate_headline(search, fit.room_left, fit.room_text, fit.proviso),
+        words.certificate_headline(search, fit.gap_to_bound, fit.gap_text, fit.proviso),
         figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
-        words.certificate_notes(search, fit.objective, fit.room_left, parts, fit.proviso),
+        words.certificate_notes(search, fit.objective, fit.gap_to_bound, parts, fit.proviso),
     )
 
 
@@ -114,8 +114,8 @@ def _inner_labels(canvas: Canvas, fit: Fit, at_bound: float, at_fit: float) -> N
     text = "ruled out" if canvas.size.narrow else "no solution can lie here"
     if text_width(text) + 20 < at_bound:
         canvas.text(at_bound - 10, BASE - 12, text, "clear halo", anchor="end")
-    room = fit.room_left
-    if room is not None and room > 0:
-        text = f"at most {fit.room_text}"
+    gap = fit.gap_to_bound
+    if gap is not None and gap > 0:
+        text = f"at most {fit.gap_text}"
         if text_width(text) + 24 < at_fit - at_bound:
             canvas.text((at_bound + at_fit) / 2, BASE - 12, text, "clear", anchor="middle")

@@ -59,14 +59,14 @@ def _table(clustering: Clustering, shown: list[int]) -> Table:
     ]
     if silhouettes is not None:
         means = silhouettes.cluster_means[shown].tolist()
-        misfits = [int(silhouettes.misfits[j]) if size else None for j, size in zip(shown, sizes, strict=True)]
-        texts = [numbers.DASH if misfit is None else numbers.integer(misfit) for misfit in misfits]
+        negative = [int(silhouettes.negative[j]) if size else None for j, size in zip(shown, sizes, strict=True)]
+        texts = [numbers.DASH if count is None else numbers.integer(count) for count in negative]
         columns += [
             Column("Silhouette", means, [numbers.fixed(mean, 2) for mean in means], css="number"),
-            Column("Misfits", misfits, texts, css="number"),
+            Column("Below zero", negative, texts, css="number"),
         ]
-        n_misfits = int(silhouettes.misfits.sum())
-        total += [(silhouettes.mean, numbers.fixed(silhouettes.mean, 2)), (n_misfits, numbers.integer(n_misfits))]
+        n_negative = int(silhouettes.negative.sum())
+        total += [(silhouettes.mean, numbers.fixed(silhouettes.mean, 2)), (n_negative, numbers.integer(n_negative))]
     if has_total:
         columns = [column.extended(*cell) for column, cell in zip(columns, total, strict=True)]
     return Table("clusters", columns, has_total=has_total)

@@ -144,7 +144,7 @@ def _figures(search: SearchReport, n_kinds: int) -> str:
     share = None if second is None else words.relative(search, second)
     none = '<span class="quiet">none</span>'
     hit_share = numbers.percent(words.hit_rate(search), 0)
-    if search.n_perturbations:  # a share of descents that are not independent says nothing
+    if search.n_perturbations:  # a share of runs that are not independent says nothing
         hit_share = words.descents(search.n_hits, search.optima[0].n_perturbations)
     return facts(
         (

@@ -95,10 +95,10 @@ def classes_headline(classification: Classification) -> str:
     if classification.n_classes == 1:
         return f"One class holds all {classification.unit}s."
     if float(np.nanmax(recalls) - np.nanmin(recalls)) < ALIKE:
-        return "All classes are recognised about equally well."
+        return "All classes are predicted about equally well."
     worst = int(np.nanargmin(recalls))
     share = numbers.percent(float(recalls[worst]), 0)
-    return f"The hardest class is {class_name(classification, worst)}: {share} of it is recognised."
+    return f"The hardest class is {class_name(classification, worst)}: {share} of it is predicted right."
 
 
 def classes_notes(classification: Classification, n_shown: int) -> list[str]:

@@ -43,16 +43,18 @@ def _sizes(clustering: Clustering) -> str:
 
 
 def _trust(clustering: Clustering) -> str:
-    room, search = clustering.room_left, clustering.search
-    if room is None:
+    gap, search = clustering.gap_to_bound, clustering.search
+    if gap is None:
         return search_words.agreement(search)
-    if not search_words.excludes_much(search, room):
-        open_ = f"A proved bound leaves {clustering.room_text} open: it excludes little."
+    if not search_words.excludes_much(search, gap):
+        open_ = f"A proved bound leaves {clustering.gap_text} open: it excludes little."
         return f"{search_words.agreement(search)} {open_}"
-    if room == 0:
+    if gap == 0:
         claim = f"<strong>No other {parts(clustering)} can be better</strong>"
+    elif search_words.is_proved(search):
+        claim = f"<strong>These {parts(clustering)} are proved to be the best possible</strong>"
     else:
-        claim = f"<strong>No other {parts(clustering)} can be more than {numbers.percent_at_most(room)} better</strong>"
+        claim = f"<strong>No other {parts(clustering)} can be more than {numbers.percent_at_most(gap)} better</strong>"
     if search.n_starts == 1:
         return f"{claim}; one start was run to convergence."
     if search.n_perturbations:

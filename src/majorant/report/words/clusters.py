@@ -53,11 +53,11 @@ def notes(clustering: Clustering, n_shown: int) -> list[str]:
     if silhouettes is not None:
         first += (
             " <b>Silhouette</b> runs from \u22121 to 1: near 1, a row is far from every other cluster."
-            " <b>Misfits</b> are rows nearer, on average, to another cluster."
+            " <b>Below zero</b> counts rows with a negative one: nearer, on average, to another cluster."
         )
     texts = [first]
     if silhouettes is not None and silhouettes.sampled:
-        texts.append(f"Silhouettes and misfits are those of {sample(silhouettes)}.")
+        texts.append(f"Silhouettes are those of {sample(silhouettes)}.")
     if n_shown < clustering.k:
         texts.append(f"The {n_shown} largest of {clustering.k} clusters are shown.")
     if clustering.weighted:

@@ -6,7 +6,7 @@ from majorant._numbers import article
 from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening
-from majorant.results.certificate import LOOSE
+from majorant.results.certificate import LOOSE, Certificate
 from majorant.search.record import SearchReport, named
 
 CLOSE = 0.01
@@ -36,6 +36,15 @@ def others_came_close(search: SearchReport) -> bool:
     missed = search.optima[1:]
     close = sum(o.n_hits for o in missed if is_close(search, o.distance))
     return bool(missed) and close >= NEARLY_ALL * sum(o.n_hits for o in missed)
+
+
+def is_proved(search: SearchReport) -> bool:
+    """Return whether a bound on every solution proves that the best start is optimal."""
+    if search.proved_bound is None or search.bound_on != "solution":
+        return False
+    bound = (min if search.sense == "min" else max)(search.proved_bound, search.best)  # rounding may cross them
+    unit = "log units" if search.is_logarithm else ""
+    return Certificate(bound, search.best, "", search.objective_name, search.sense, unit=unit).proved
 
 
 def luck(search: SearchReport) -> str:
@@ -200,6 +209,8 @@ def _both(search: SearchReport, distance: float) -> str:
 
 def _conclusion(search: SearchReport) -> str:
     n, rate = search.n_starts, hit_rate(search)
+    if is_proved(search):
+        return f"{CONCLUSION}no search can find a better solution, which is proved: see the certificate."
     if n == 1:
         return (
             f"{CONCLUSION}{'little' if search.raced_in_words else 'nothing'} yet. "
@@ -246,29 +257,31 @@ def _after_the_starts(search: SearchReport, objective: float) -> list[str]:
     return [f"The fit went on from the best start and gained another {numbers.distance(gain)}."]
 
 
-def excludes_much(search: SearchReport, room: float) -> bool:
+def excludes_much(search: SearchReport, gap: float) -> bool:
     """Return whether a bound with this gap is informative; a share near 1 could not rise much anyway."""
-    return room <= (LOOSE if search.sense == "max" and not search.is_logarithm else TIGHT)
+    return gap <= (LOOSE if search.sense == "max" and not search.is_logarithm else TIGHT)
 
 
-def certificate_headline(search: SearchReport, room: float | None, room_text: str, proviso: str = "") -> str:
+def certificate_headline(search: SearchReport, gap: float | None, gap_text: str, proviso: str = "") -> str:
     """State what the proved bound leaves open, in one sentence.
 
-    `room_text` is the gap in words, `proviso` a reservation about the bound as the end of a sentence.
+    `gap_text` is the gap in words, `proviso` a reservation about the bound as the end of a sentence.
     """
     so = proviso or ", and that is proved, not estimated"
-    if room is None:
+    if gap is None:
         return "The proved bound is too loose to say how good this fit is."
-    if room == 0:
+    if gap == 0:
         return f"No better fit exists{so}."
-    within = f"within {room_text} of the best possible"
-    if excludes_much(search, room):
+    within = f"within {gap_text} of the best possible"
+    if is_proved(search):
+        return f"This fit is proved optimal: no other is better by more than {gap_text}{proviso}."
+    if excludes_much(search, gap):
         return f"This fit is {within}{so}."
     return f"The proved bound is loose: this fit is only known to be {within}."
 
 
 def certificate_notes(
-    search: SearchReport, objective: float, room: float | None, parts: str, proviso: str = ""
+    search: SearchReport, objective: float, gap: float | None, parts: str, proviso: str = ""
 ) -> list[str]:
     """Explain a bound; `parts` is a solution's parts in words ("three clusters"), `proviso` a reservation about it."""
     if search.proved_bound is None:
@@ -282,8 +295,10 @@ def certificate_notes(
         bound = numbers.bound_above(search.proved_bound, search.objective_name, objective)
         first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>{proviso}."
     first += f" The fit reached {numbers.objective(objective, search.objective_name)}."
-    if room == 0.0:
+    if gap == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]
+    if is_proved(search):
+        return [first, "The two differ by no more than rounding and the tolerance of the proof."]
     return [
         first,
         "The best possible lies between the two. <b>The bound may be what is loose:</b> "

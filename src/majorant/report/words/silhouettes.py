@@ -13,24 +13,24 @@ ALIKE = 0.05
 
 
 def spoken_of(silhouettes: Silhouettes) -> int | None:
-    """Return the cluster to name: the one with most of the misfits, otherwise the loosest if any is loose."""
-    misfits = silhouettes.misfits
-    if misfits.max() > misfits.sum() / 2:
-        return int(misfits.argmax())
+    """Return the cluster to name: that of most negative silhouettes, otherwise the loosest if any is loose."""
+    negative = silhouettes.negative
+    if negative.max() > negative.sum() / 2:
+        return int(negative.argmax())
     means = silhouettes.cluster_means
-    alike = misfits.sum() == 0 and np.nanmax(means) - np.nanmin(means) < ALIKE
+    alike = negative.sum() == 0 and np.nanmax(means) - np.nanmin(means) < ALIKE
     return None if alike else int(np.nanargmin(means))
 
 
 def headline(silhouettes: Silhouettes) -> str:
     """State how many rows are closer to another cluster, in one sentence."""
-    misfits, named = silhouettes.misfits, spoken_of(silhouettes)
-    n, total = int(misfits.sum()), len(silhouettes.values)
+    negative, named = silhouettes.negative, spoken_of(silhouettes)
+    n, total = int(negative.sum()), len(silhouettes.values)
     of = f"{numbers.integer(total)} {'sampled ' if silhouettes.sampled else ''}rows"
     subject = f"{opening(n) if n else 'None'} of {of} would suit another cluster better"
     if named is None:
         return f"{subject}; the clusters hold together about equally well."
-    cluster, n_there = f"cluster {named + 1}", int(misfits[named])
+    cluster, n_there = f"cluster {named + 1}", int(negative[named])
     if n == 1:
         return f"{subject}; it is in {cluster}."
     if n and n_there == n:
@@ -38,7 +38,7 @@ def headline(silhouettes: Silhouettes) -> str:
     if n_there > n / 2:
         return f"{subject}; {numbers.integer(n_there)} of them are in {cluster}."
     if n:
-        subject += f", in {in_prose(int((misfits > 0).sum()))} clusters"
+        subject += f", in {in_prose(int((negative > 0).sum()))} clusters"
     return f"{subject}; {cluster} is the loosest."
 
 
