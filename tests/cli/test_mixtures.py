@@ -40,9 +40,9 @@ def test_a_run_holds_components_probabilities_and_how_unsure_they_are(majorant: 
     model = load("run/model.majorant")
     assert model.covariance_type == "diag"
     found = pl.read_csv("run/assignments.csv")
-    assert found.columns == ["row", "component", "probability", "uncertainty", "component_1", "component_2"]
+    assert found.columns == ["row", "component", "probability", "uncertainty", "probability_1", "probability_2"]
     proba = model.predict_proba(table)
-    np.testing.assert_allclose(found[["component_1", "component_2"]].to_numpy(), proba)
+    np.testing.assert_allclose(found[["probability_1", "probability_2"]].to_numpy(), proba)
     np.testing.assert_array_equal(found["component"].to_numpy(), proba.argmax(axis=1) + 1)
     np.testing.assert_allclose(found["uncertainty"].to_numpy(), 1 - proba.max(axis=1), atol=1e-15)
     assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0

@@ -39,7 +39,7 @@ def test_a_run_holds_the_component_of_every_row(majorant: Majorant, table: pl.Da
     expected = mj.RegressionMixture(2, random_state=0).fit(table[["rain"]], table["grown"].to_numpy())
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     found = pl.read_csv("run/assignments.csv")
-    assert found.columns == ["row", "component", "probability", "uncertainty", "component_1", "component_2"]
+    assert found.columns == ["row", "component", "probability", "uncertainty", "probability_1", "probability_2"]
     proba = expected.responsibilities_
     np.testing.assert_array_equal(found["component"].to_numpy(), proba.argmax(axis=1) + 1)
     np.testing.assert_allclose(found["probability"].to_numpy(), proba.max(axis=1))
@@ -75,9 +75,9 @@ def test_predictions_are_the_mean_and_every_line(majorant: Majorant, table: pl.D
     answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
     assert (answer.status, answer.err) == (0, "")
     found, model = pl.read_csv("p.csv"), load("run/model.majorant")
-    assert found.columns == ["row", "prediction", "component_1", "component_2"]
+    assert found.columns == ["row", "prediction", "prediction_1", "prediction_2"]
     np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(new))
-    np.testing.assert_allclose(found[["component_1", "component_2"]].to_numpy(), model.predict_components(new))
+    np.testing.assert_allclose(found[["prediction_1", "prediction_2"]].to_numpy(), model.predict_components(new))
 
 
 def test_sizes_are_compared_and_the_best_is_kept(majorant: Majorant, table: pl.DataFrame) -> None:

@@ -159,7 +159,7 @@ def test_a_forecast_has_the_rows_that_follow_each_sequence(majorant: Callable[..
     assert found["ahead"].to_list() == [1, 2, 3] * 3
     np.testing.assert_allclose(found["y_mean"].to_numpy(), ahead.mean[:, :, 1].ravel())
     np.testing.assert_allclose(found["x_high"].to_numpy(), ahead.interval(0.8)[1][:, :, 0].ravel())
-    np.testing.assert_allclose(found["state_2"].to_numpy(), ahead.states[:, :, 1].ravel())
+    np.testing.assert_allclose(found["probability_2"].to_numpy(), ahead.states[:, :, 1].ravel())
 
 
 def test_a_forecast_of_standardised_columns_is_in_the_units_of_the_table(majorant: Callable[..., Any]) -> None:

@@ -23,6 +23,10 @@ app = typer.Typer(
 Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow/Feather or .npz file.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
+Keep = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.'),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote.")]
 # the parser's own error, which some versions of typer bring along and others take from click
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -165,6 +169,13 @@ def fit(
     sequence: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Which series each row belongs to, for models of series.")
     ] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--id", metavar="A,B", help="Columns that identify rows: not used, and written beside the results."
+        ),
+    ] = None,
+    keep: Keep = None,
     views: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file that says which columns are which view, for models that take it."),
@@ -214,6 +225,8 @@ def fit(
             bag=bag,
             time=time,
             sequence=sequence,
+            ids=() if ids is None else parsed_names(ids),
+            keep=() if keep is None else parsed_names(keep),
             views=views,
             settings=tuple(settings or ()),
             random_state=random_state,
@@ -230,14 +243,17 @@ def predict(
     run: Run,
     table: Table,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv or .parquet.")],
+    keep: Keep = None,
     drop_missing: DropMissing = False,
     force: Force = False,
 ) -> None:
     """Apply a run's model to a new table."""
     from majorant.cli.messages import labelled
     from majorant.cli.predict import predict_and_write
+    from majorant.cli.settings import parsed_names
 
-    done = predict_and_write(run, table, out, drop_missing, force)
+    names = () if keep is None else parsed_names(keep)
+    done = predict_and_write(run, table, out, drop_missing, force, keep=names)
     print("\n".join(labelled("Wrote", done)))
 
 

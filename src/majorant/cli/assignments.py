@@ -57,9 +57,7 @@ def assigned(
         target = {"prediction": np.asarray(estimator.predict(frame))} if card.needs_target else {}
         return {"row": rows, **target, **_latents(card.part, estimator, frame)}
     if card.kind == "regression":
-        found = (
-            _by_line(card.part, estimator, frame) if is_new else _by_probability(card.part, estimator.responsibilities_)
-        )
+        found = _by_line(estimator, frame) if is_new else _by_probability(card.part, estimator.responsibilities_)
         return {"row": rows, **found}
     labels = estimator.predict(frame) if is_new or not hasattr(estimator, "labels_") else estimator.labels_
     columns: dict[str, NDArray[Any]] = {"row": rows, card.part: np.asarray(labels, dtype=np.int64) + 1}
@@ -76,16 +74,16 @@ def _by_probability(
     own = np.take_along_axis(probabilities, chosen[:, None], axis=1)[:, 0]
     columns = {part: chosen.astype(np.int64) + 1, "probability": own, "uncertainty": 1.0 - own}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
-        columns |= {f"{part}_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
+        columns |= {f"probability_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
     return columns
 
 
-def _by_line(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
+def _by_line(estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
     """Return the predictions of the mixture and of every part, as a new row's part is unknown without y."""
     lines = np.asarray(estimator.predict_components(frame))
     columns: dict[str, NDArray[Any]] = {"prediction": np.asarray(estimator.predict(frame))}
     if lines.shape[1] <= MOST_PROBABILITIES:
-        columns |= {f"{part}_{k + 1}": lines[:, k] for k in range(lines.shape[1])}
+        columns |= {f"prediction_{k + 1}": lines[:, k] for k in range(lines.shape[1])}
     return columns
 
 

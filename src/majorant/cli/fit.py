@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from majorant.cli.bags import check_bags
+from majorant.cli.beside import kept_columns, without_ids
 from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
@@ -67,6 +68,7 @@ class FittedRun:
     look_out: tuple[str, ...]
     selection: Selection | None = None
     criteria: Mapping[str, float] = field(default_factory=dict)
+    kept: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -150,6 +152,8 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     estimator = build_estimator(card, size, settings, request.random_state)
     _check_comparison(request, card, estimator)
     table = read_table(request.table) if table is None else table
+    kept = kept_columns(table, request.ids, request.keep)
+    table = without_ids(table, request.ids, request.named_columns)
     units, said = None, list[str]()
     if wants_formula(request):
         given, columns, matrix = _by_formula(request, table)
@@ -174,7 +178,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     look_out = tuple(dict.fromkeys([*said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
     return FittedRun(
-        request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria
+        request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria, kept
     )
 
 

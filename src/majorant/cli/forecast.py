@@ -50,6 +50,6 @@ def forecast_and_write(folder: Path, table_path: Path, out: Path, steps: int, le
             own = values[:, :, j].ravel()
             table[name + ending] = own if units is None else own * units.scales[j] + units.means[j]
     for k in range(ahead.states.shape[2]):
-        table[f"{card.part}_{k + 1}"] = ahead.states[:, :, k].ravel()
+        table[f"probability_{k + 1}"] = ahead.states[:, :, k].ravel()
     write_table(table, out)
     return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}"

@@ -17,6 +17,7 @@ import majorant
 from majorant._numbers import plural_of
 from majorant.cli import messages
 from majorant.cli.assignments import assigned_rows
+from majorant.cli.beside import beside
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.matrix import has_decimal_commas, row_number_columns
@@ -136,7 +137,7 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
     recipe = _recipe(run)
     writers: dict[str, Writer] = {
         MODEL: lambda path: _save(run, path, recipe),
-        ASSIGNMENTS: lambda path: write_table(assigned_rows(run.estimator, run.frame, run.matrix, is_new=False), path),
+        ASSIGNMENTS: lambda path: write_table(_assigned(run), path),
         SUMMARY: lambda path: _write_json(path, numbers(run)),
     }
     if run.request.report:
@@ -144,6 +145,10 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
 
         writers[REPORT] = lambda path: write_report(path, run.estimator, recipe, run.matrix)
     return writers
+
+
+def _assigned(run: FittedRun) -> dict[str, Any]:
+    return beside(assigned_rows(run.estimator, run.frame, run.matrix, is_new=False), run.kept)
 
 
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
@@ -172,6 +177,7 @@ def _recipe(run: FittedRun) -> Recipe:
         request.command(),
         datetime.date.today().isoformat(),
         run.selection,
+        request.ids,
     )
 
 

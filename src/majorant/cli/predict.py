@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from majorant.cli.assignments import assigned, assigned_rows
+from majorant.cli.beside import beside, kept_columns
 from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
@@ -24,8 +26,10 @@ from majorant.registry import card_of
 from majorant.summary import counted
 
 
-def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool) -> str:
-    """Write the parts of a new table's rows, some rows at a time; return a sentence on what was done."""
+def predict_and_write(
+    folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool, *, keep: Sequence[str] = ()
+) -> str:
+    """Write the parts of a new table's rows, with its ids and the columns to `keep`; return what was done in words."""
     check_writable_ending(out)
     check_new(out, force)
     if is_same_file(out, table_path):
@@ -44,7 +48,8 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
             except NoRowsLeftError as error:
                 none_left, n_without = error, table.frame.height
             else:
-                writer.write(found)
+                ids = [name for name in recipe.ids if name in table.frame.columns]
+                writer.write(beside(found, kept_columns(table, ids, keep), before))
             n_left_out += n_without
         if writer.n_rows == 0 and none_left is not None:
             raise none_left

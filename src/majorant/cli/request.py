@@ -34,6 +34,8 @@ class FitRequest:
     bag: str | None = None
     time: str | None = None
     sequence: str | None = None
+    ids: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
@@ -53,6 +55,14 @@ class FitRequest:
         given = {"groups": self.groups, "gating": self.gating, "offset": self.offset, "trials": self.trials}
         return {name: value for name, value in given.items() if value is not None}
 
+    @property
+    def named_columns(self) -> dict[str, tuple[str, ...]]:
+        """Columns of every option that names columns the model uses."""
+        one = {"target": self.target, "weights": self.weights, "bag": self.bag, "time": self.time}
+        one |= {"sequence": self.sequence, "groups": self.groups, "trials": self.trials}
+        several = {"features": self.features, "covariates": self.covariates}
+        return several | {option: (name,) for option, name in one.items() if name is not None}
+
     def command(self) -> str:
         """Return the shell command that repeats the run, with line breaks if it is long."""
         options: list[tuple[str, ...]] = []
@@ -70,6 +80,8 @@ class FitRequest:
         options += [("--bag", self.bag)] if self.bag else []
         options += [("--time", self.time)] if self.time else []
         options += [("--sequence", self.sequence)] if self.sequence else []
+        options += [("--id", joined_names(self.ids))] if self.ids else []
+        options += [("--keep", joined_names(self.keep))] if self.keep else []
         options += [("--views", str(self.views))] if self.views else []
         options += [("--set", setting) for setting in self.settings]
         options += [("--drop-missing",)] if self.drop_missing else []

@@ -78,6 +78,8 @@ class Recipe:
         Day of the fit, ISO 8601.
     selection : Selection or None
         The fits that this one was chosen from, without their estimators.
+    ids : tuple of str
+        Columns that identify rows, which the model does not use.
     """
 
     columns: Columns
@@ -89,6 +91,7 @@ class Recipe:
     command: str
     created: str
     selection: Selection | None = None
+    ids: tuple[str, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -116,6 +119,7 @@ class Recipe:
             "command": self.command,
             "created": self.created,
             "selection": None if self.selection is None else self.selection.to_state(),
+            "ids": list(self.ids),
         }
 
     @classmethod
@@ -127,7 +131,8 @@ class Recipe:
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
         selected = state["selection"]
         selection = None if selected is None else Selection.from_state(selected)
-        return cls(columns, units, bool(state["drop_missing"]), selection=selection, **texts)
+        ids = tuple(state["ids"])
+        return cls(columns, units, bool(state["drop_missing"]), selection=selection, ids=ids, **texts)
 
 
 def read_run(folder: Path) -> tuple[Any, Recipe]:
