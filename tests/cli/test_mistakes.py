@@ -134,8 +134,8 @@ MISTAKES = {
         "majorant: . is not a run: it holds no model",
     ),
     "odd prediction": (
-        ["predict", ".", "plants.csv", "--out", "p.xlsx"],
-        'majorant: a table cannot be written to "p.xlsx".',
+        ["predict", ".", "plants.csv", "--out", "p.ods"],
+        'majorant: a table cannot be written to "p.ods".',
     ),
     "no demo": (["demo", "nothing"], 'majorant: there is no model "nothing".'),
 }
@@ -213,11 +213,15 @@ def _zipped(name: str, content: bytes) -> bytes:
         ("t.csv", b'a,b\n1,2\n"3,4\n', "t.csv cannot be read as csv: a double quote is opened and not closed."),
         ("t.csv", b"1,0.5\n2,0.25\n", "t.csv has numbers such as 1 in its first line: put column names above it."),
         ("t.csv", b"-1;2\n2;3\n", "t.csv has numbers such as -1 in its first line"),
-        ("t.csv", b"sep=;\na;b\n1;2\n", 't.csv begins with "sep=;": take that line out.'),
+        (
+            "t.csv",
+            b"sep=;\na;b\n1;2\n",
+            't.csv begins with "sep=;": take that line out, or pass over it with --skip-rows 1.',
+        ),
         ("t.txt", b"a b  c\n1 2  3\n4 5  6\n", "t.txt has spaces between its columns: separate them by commas"),
         ("t.csv", b"PAR1....", "t.csv is a parquet file: name it .parquet."),
-        ("t.csv", b"PK\x03\x04....", "t.csv is a workbook or an archive: save its sheet as CSV."),
-        ("t.xls", b"\xd0\xcf", 'a table cannot be read from "t.xls". Save the sheet as CSV, and give that file.'),
+        ("t.csv", b"PK\x03\x04....", "t.csv is a workbook or an archive: name it .xlsx, or save its sheet as CSV."),
+        ("t.xls", b"\xd0\xcf", "t.xls is no workbook, or is damaged."),
         ("t.parquet.gz", b"PAR1", 'a table cannot be read from "t.parquet.gz".'),
         ("t.csv", b"a,b\n\xff\xfe,1", "t.csv cannot be read as csv: it is not UTF-8 text."),
         ("t.csv", b"a,a\n1,2", 't.csv has two columns "a": rename one of them.'),
@@ -243,7 +247,7 @@ def _zipped(name: str, content: bytes) -> bytes:
         ("t.npz", _as_npy(np.zeros((3, 2))), "t.npz holds one array without a name:"),
         ("t.npz", _zipped("X.npy", b"nonsense"), 't.npz holds an "X" that is not an array:'),
         ("t.npz", _zipped("X.npy", _as_npy(np.zeros((3, 2)), claimed=(1 << 27, 1 << 23))), "t.npz is too large"),
-        ("t.xlsx", b"nonsense", 'a table cannot be read from "t.xlsx".'),
+        ("t.xlsx", b"nonsense", "t.xlsx is no workbook, or is damaged."),
         ("t.csv", b"a\n1\n1\n2", "t.csv has 2 different rows, too few for 3 clusters."),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -20,13 +20,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
-Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow/Feather or .npz file.")]
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Excel, Parquet, Arrow/Feather or .npz file.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
 Keep = Annotated[
     str | None,
     typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.'),
 ]
+Sep = Annotated[str | None, typer.Option(metavar="SIGN", help="What separates the columns of a text.")]
+Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help='Decimal sign: "." (the default) or ",".')]
+Thousands = Annotated[str | None, typer.Option(metavar="SIGN", help="What groups the digits of numbers by three.")]
+Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a text: utf-8 (the default), cp1252, ...")]
+SkipRows = Annotated[int | None, typer.Option(metavar="N", min=0, help="Lines above the column names.")]
+Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of a workbook, by name or number.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote.")]
 # the parser's own error, which some versions of typer bring along and others take from click
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -88,6 +94,18 @@ def _show_version(wanted: bool) -> None:
 
         print(f"majorant {majorant.__version__}")
         raise typer.Exit
+
+
+def _given(
+    sep: str | None,
+    decimal: str | None,
+    thousands: str | None,
+    encoding: str | None,
+    skip_rows: int | None,
+    sheet: str | None,
+) -> dict[str, Any]:
+    """Return what was said of how a table is read; the rest is as the run's own table, or as usual."""
+    return {name: value for name, value in locals().items() if value is not None}
 
 
 @app.callback()
@@ -176,6 +194,12 @@ def fit(
         ),
     ] = None,
     keep: Keep = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
+    sheet: Sheet = None,
     views: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file that says which columns are which view, for models that take it."),
@@ -202,6 +226,7 @@ def fit(
     from majorant.cli.outcome import fit_and_write
     from majorant.cli.request import FitRequest
     from majorant.cli.settings import parsed_names, parsed_size
+    from majorant.cli.text_tables import Reading
 
     fit_and_write(
         FitRequest(
@@ -227,6 +252,7 @@ def fit(
             sequence=sequence,
             ids=() if ids is None else parsed_names(ids),
             keep=() if keep is None else parsed_names(keep),
+            reading=Reading(**_given(sep, decimal, thousands, encoding, skip_rows, sheet)),
             views=views,
             settings=tuple(settings or ()),
             random_state=random_state,
@@ -242,8 +268,14 @@ def fit(
 def predict(
     run: Run,
     table: Table,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv or .parquet.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")],
     keep: Keep = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
+    sheet: Sheet = None,
     drop_missing: DropMissing = False,
     force: Force = False,
 ) -> None:
@@ -253,7 +285,8 @@ def predict(
     from majorant.cli.settings import parsed_names
 
     names = () if keep is None else parsed_names(keep)
-    done = predict_and_write(run, table, out, drop_missing, force, keep=names)
+    given = _given(sep, decimal, thousands, encoding, skip_rows, sheet)
+    done = predict_and_write(run, table, out, drop_missing, force, keep=names, given=given)
     print("\n".join(labelled("Wrote", done)))
 
 
@@ -261,18 +294,25 @@ def predict(
 def forecast(
     run: Run,
     table: Table,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv or .parquet.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")],
     steps: Annotated[int, typer.Option(metavar="H", min=1, help="How many rows ahead.", show_default=True)] = 10,
     level: Annotated[
         float, typer.Option(metavar="P", min=0.01, max=0.9999, help="Probability of the intervals.", show_default=True)
     ] = 0.9,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    skip_rows: SkipRows = None,
+    sheet: Sheet = None,
     force: Force = False,
 ) -> None:
     """Say what follows the series of a table: means, intervals, and probabilities of the states."""
     from majorant.cli.forecast import forecast_and_write
     from majorant.cli.messages import labelled
 
-    print("\n".join(labelled("Wrote", forecast_and_write(run, table, out, steps, level, force))))
+    given = _given(sep, decimal, thousands, encoding, skip_rows, sheet)
+    print("\n".join(labelled("Wrote", forecast_and_write(run, table, out, steps, level, force, given))))
 
 
 @app.command()

@@ -143,7 +143,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     if request.target is not None and not card.needs_target and card.by_target is None:
         raise CommandError(f"{card.title} has no target: leave --target out, or leave the column out with --features.")
     if request.target is not None and card.by_target is not None:
-        table = read_table(request.table)
+        table = read_table(request.table, request.reading)
         card = _card_by_target(card, table, request.target)
     else:
         table = None
@@ -151,7 +151,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     settings = [*request.settings, *([] if request.family is None else [f"family={request.family}"])]
     estimator = build_estimator(card, size, settings, request.random_state)
     _check_comparison(request, card, estimator)
-    table = read_table(request.table) if table is None else table
+    table = read_table(request.table, request.reading) if table is None else table
     kept = kept_columns(table, request.ids, request.keep)
     table = without_ids(table, request.ids, request.named_columns)
     units, said = None, list[str]()

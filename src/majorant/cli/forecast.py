@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from majorant.registry import card_of
 from majorant.summary import counted
 
 
-def forecast_and_write(folder: Path, table_path: Path, out: Path, steps: int, level: float, force: bool) -> str:
+def forecast_and_write(
+    folder: Path, table_path: Path, out: Path, steps: int, level: float, force: bool, given: Mapping[str, Any]
+) -> str:
     """Write the forecast of every sequence of a table; return a sentence on what was done.
 
     Raises
@@ -35,21 +39,22 @@ def forecast_and_write(folder: Path, table_path: Path, out: Path, steps: int, le
     if not card.in_order:
         able = [name for name, other in known_models().items() if other.in_order]
         raise CommandError(f"{card.title} has no forecast: it is no model of series.", f"One is {listed(able)}.")
-    matrix, frame = series_of(recipe, read_table(table_path), recipe.drop_missing)
+    table = read_table(table_path, replace(recipe.reading, **given))
+    matrix, frame = series_of(recipe, table, recipe.drop_missing)
     with refusals(card):
         ahead = estimator.forecast(frame, steps, **matrix.given)
         low, high = ahead.interval(level)
     units = recipe.standardisation
     told = recipe.columns.features[: ahead.mean.shape[2]]
-    table: dict[str, NDArray[Any]] = {}
+    found: dict[str, NDArray[Any]] = {}
     if matrix.sequences is not None:
-        table["sequence"] = np.repeat(np.unique(matrix.sequences), steps)
-    table["ahead"] = np.tile(np.arange(1, steps + 1), len(ahead.mean))
+        found["sequence"] = np.repeat(np.unique(matrix.sequences), steps)
+    found["ahead"] = np.tile(np.arange(1, steps + 1), len(ahead.mean))
     for j, name in enumerate(told):
         for ending, values in (("_mean", ahead.mean), ("_low", low), ("_high", high)):
             own = values[:, :, j].ravel()
-            table[name + ending] = own if units is None else own * units.scales[j] + units.means[j]
+            found[name + ending] = own if units is None else own * units.scales[j] + units.means[j]
     for k in range(ahead.states.shape[2]):
-        table[f"probability_{k + 1}"] = ahead.states[:, :, k].ravel()
-    write_table(table, out)
+        found[f"probability_{k + 1}"] = ahead.states[:, :, k].ravel()
+    write_table(found, out)
     return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}"

@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, NoRowsLeftError, did_you_mean, listed
-from majorant.cli.tables import SourceTable, is_number
+from majorant.cli.tables import SourceTable
+from majorant.cli.text_tables import commas_mean, is_number
 from majorant.summary import counted
 
 Array = NDArray[np.float64]
@@ -175,8 +176,9 @@ def choose_features(
     for name in () if asked else free:
         refuse_spoilt(table, name)
     if not found:
-        commas = [c for c in table.frame.columns if has_decimal_commas(table.frame[c])]
-        advice = f"turn the decimal commas of {listed(commas)} into points" if commas else "turn text into numbers"
+        commas = {c: options for c in table.frame.columns if (options := commas_mean(table.frame[c]))}
+        read_by = " ".join(dict.fromkeys(commas.values()))
+        advice = f"{read_by} reads the commas of {listed(list(commas))}" if commas else "turn text into numbers"
         raise CommandError(
             f"{table.name} has no numeric columns.",
             f"Its columns are {listed(table.frame.columns)}; {advice}.",
@@ -192,7 +194,7 @@ def refuse_spoilt(
     column = table.frame[name]
     wrong = _texts_among_numbers(column)
     n_given = len(column) - column.null_count()
-    if not 0 < 2 * len(wrong) < n_given or has_decimal_commas(column):
+    if not 0 < 2 * len(wrong) < n_given or commas_mean(column):
         return
     texts = column.gather(wrong)
     if len(wrong) > max(1, n_given / _FEW) and texts.n_unique() > 1:
@@ -231,9 +233,10 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False) -> No
         holds = "no values" if example is None else f'text such as "{example[:40]}" in row {row}'
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
             holds = f"{column.dtype}"
-        if has_decimal_commas(column):
+        if options := commas_mean(column):
             raise CommandError(
-                f'column "{name}" of {table.name} has decimal commas, such as "{example}".', "Write them as points."
+                f'column "{name}" of {table.name} has numbers with commas, such as "{example}".',
+                f"{options} reads them; a comma before three digits may be either sign.",
             )
         what = f'column "{name}" of {table.name} is not numeric: it holds {holds}.'
         if is_optional:
@@ -245,14 +248,6 @@ def first_text(column: pl.Series) -> tuple[int, str] | None:
     """Return the row, from 1, and the text of the first value that is not a number."""
     given = ((row, str(value)) for row, value in enumerate(column.head(_MOST_SEEN), 1) if value is not None)
     return next(((row, text) for row, text in given if not is_number(text)), None)
-
-
-def has_decimal_commas(column: pl.Series) -> bool:
-    """Return whether a text column holds numbers with decimal commas."""
-    if column.dtype != pl.String or column.null_count() == len(column):
-        return False
-    texts = column.drop_nulls().str.strip_chars()
-    return bool(texts.str.contains(r"^[-+]?\d*(,\d+)?$").all() and texts.str.contains(r"\d,\d").any())
 
 
 def is_numeric(column: pl.Series) -> bool:

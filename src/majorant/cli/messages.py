@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class TableUse:
     row_numbers: Sequence[str] = ()
     n_cells: int = 0
     n_missing: int = 0
-    decimal_commas: Sequence[str] = ()
+    commas: Mapping[str, str] = field(default_factory=dict)
     n_bags: int | None = None
     n_sequences: int | None = None
     n_only_time: int = 0
@@ -60,9 +60,9 @@ class TableUse:
         if self.ignored:
             named = ", ".join(name or '""' for name in self.ignored)
             lines += labelled("", f"columns left out, not numeric: {named}")
-        if self.decimal_commas:
-            names = ", ".join(f'"{name}"' for name in self.decimal_commas)
-            lines += labelled("", f"{names} has decimal commas: with decimal points it would be used")
+        for options in dict.fromkeys(self.commas.values()):
+            names = ", ".join(f'"{name}"' for name, other in self.commas.items() if other == options)
+            lines += labelled("", f"{names} has numbers with commas: {options} would read them")
         if self.row_numbers:
             names = ", ".join(f'"{name}"' for name in self.row_numbers)
             lines += labelled("", f"{names} looks like a row number but is used; --features can leave it out")

@@ -20,7 +20,7 @@ from majorant.cli.assignments import assigned_rows
 from majorant.cli.beside import beside
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
-from majorant.cli.matrix import has_decimal_commas, row_number_columns
+from majorant.cli.matrix import row_number_columns
 from majorant.cli.parts import write_table
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import (
@@ -38,6 +38,7 @@ from majorant.cli.runs import (
 )
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file
+from majorant.cli.text_tables import commas_mean
 from majorant.cli.views import described
 from majorant.models.harmonium.summary import components_in_words, has_grown
 from majorant.persistence import UnsavableError, save
@@ -79,7 +80,7 @@ def screen(run: FittedRun) -> list[str]:
         row_number_columns(run.table, run.columns.features),
         run.matrix.values.size,
         int(np.isnan(run.matrix.values).sum()),
-        [name for name in run.ignored if has_decimal_commas(run.table.frame[name])],
+        {name: options for name in run.ignored if (options := commas_mean(run.table.frame[name]))},
         run.matrix.n_bags,
         run.matrix.n_sequences,
         int(np.isnan(run.matrix.values).all(axis=1).sum()) if run.card.in_order else 0,
@@ -178,6 +179,7 @@ def _recipe(run: FittedRun) -> Recipe:
         datetime.date.today().isoformat(),
         run.selection,
         request.ids,
+        request.reading,
     )
 
 

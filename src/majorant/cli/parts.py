@@ -12,19 +12,24 @@ import polars as pl
 from majorant._frames import unlike_formula
 from majorant.cli.errors import CommandError
 from majorant.cli.tables import SourceTable, read_table
+from majorant.cli.text_tables import AS_USUAL, Reading
 from majorant.persistence import replacing
 from majorant.persistence.atomic import remove_abandoned
 
+MOST_EXCEL_ROWS = 1_048_575
+"""Rows of a sheet below its header."""
 PART_BYTES = 1 << 22
 """Approximate size of a part of a Parquet file in memory, in bytes."""
 
 
-def read_parts(path: Path, *, whole: bool = False) -> Generator[tuple[int, SourceTable]]:
+def read_parts(path: Path, reading: Reading = AS_USUAL, *, whole: bool = False) -> Generator[tuple[int, SourceTable]]:
     """Yield the parts of a table with the number of rows before each: several of a Parquet file, otherwise one.
 
     Parameters
     ----------
     path : Path
+    reading : Reading
+        How the table is read.
     whole : bool
         Whether the table is to be one part, whatever its format.
 
@@ -34,7 +39,7 @@ def read_parts(path: Path, *, whole: bool = False) -> Generator[tuple[int, Sourc
         As `read_table`.
     """
     if whole or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file() or path.stat().st_size == 0:
-        yield 0, read_table(path)
+        yield 0, read_table(path, reading)
         return
     import pyarrow as pa
     import pyarrow.parquet
@@ -76,6 +81,7 @@ class PartWriter:
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path, self._ending = stream, path, path.suffix.lower()
         self._parquet: Any = None
+        self._sheet: list[pl.DataFrame] = []
         self.n_rows = 0
 
     def write(self, columns: Mapping[str, Any]) -> None:
@@ -102,6 +108,10 @@ class PartWriter:
             if self._parquet is None:
                 self._parquet = pa.parquet.ParquetWriter(self._stream, table.schema)
             self._parquet.write_table(table.cast(self._parquet.schema), row_group_size=max(frame.height, 1))
+        elif self._ending == ".xlsx":
+            if self.n_rows + frame.height > MOST_EXCEL_ROWS:
+                raise CommandError(f"a sheet has at most {MOST_EXCEL_ROWS} rows.", "Write .csv or .parquet.")
+            self._sheet.append(frame)
         else:
             separator = "\t" if self._ending == ".tsv" else ","
             frame = frame.with_columns(pl.col(pl.String).map_elements(unlike_formula, return_dtype=pl.String))
@@ -112,6 +122,12 @@ class PartWriter:
     def close(self) -> None:
         if self._parquet is not None:
             self._parquet.close()
+        if self._sheet:
+            import xlsxwriter
+
+            as_text = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
+            with xlsxwriter.Workbook(self._stream, as_text) as workbook:
+                pl.concat(self._sheet).write_excel(workbook, "results")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -27,9 +27,19 @@ from majorant.summary import counted
 
 
 def predict_and_write(
-    folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool, *, keep: Sequence[str] = ()
+    folder: Path,
+    table_path: Path,
+    out: Path,
+    drop_missing: bool,
+    force: bool,
+    *,
+    keep: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write the parts of a new table's rows, with its ids and the columns to `keep`; return what was done in words."""
+    """Write the parts of a new table's rows, with its ids and the columns to `keep`; return what was done in words.
+
+    The table is read as that of the fit was, but for what is `given`.
+    """
     check_writable_ending(out)
     check_new(out, force)
     if is_same_file(out, table_path):
@@ -39,7 +49,8 @@ def predict_and_write(
     n_rows = n_left_out = 0
     lost: list[str] = []
     none_left: NoRowsLeftError | None = None
-    parts = read_parts(table_path, whole=is_by_bag or card_of(estimator).in_order)
+    reading = replace(recipe.reading, **(given or {}))
+    parts = read_parts(table_path, reading, whole=is_by_bag or card_of(estimator).in_order)
     with closing(parts), writing_parts(out) as writer:
         for before, table in parts:
             n_rows += table.frame.height

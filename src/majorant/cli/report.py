@@ -104,7 +104,7 @@ def _same_table(folder: Path, recipe: Recipe) -> SourceTable:
             f"the table of this run, {recipe.table_name}, is no longer at {path}.",
             "A report shows the table's rows: put it back there, or fit again.",
         )
-    table = read_table(path)
+    table = read_table(path, recipe.reading)
     if table.checksum != recipe.checksum:
         raise CommandError(
             f"{path} has changed since the fit.", "A report shows the table's rows: restore the file, or fit again."

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from majorant.cli.errors import printable
 from majorant.cli.settings import joined_names
+from majorant.cli.text_tables import AS_USUAL, Reading
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class FitRequest:
     sequence: str | None = None
     ids: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    reading: Reading = AS_USUAL
     views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
@@ -82,6 +84,7 @@ class FitRequest:
         options += [("--sequence", self.sequence)] if self.sequence else []
         options += [("--id", joined_names(self.ids))] if self.ids else []
         options += [("--keep", joined_names(self.keep))] if self.keep else []
+        options += self.reading.options
         options += [("--views", str(self.views))] if self.views else []
         options += [("--set", setting) for setting in self.settings]
         options += [("--drop-missing",)] if self.drop_missing else []

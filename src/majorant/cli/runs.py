@@ -18,6 +18,7 @@ import numpy as np
 
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
+from majorant.cli.text_tables import AS_USUAL, Reading
 from majorant.persistence import SavedModelError, load_with_extra
 from majorant.persistence.atomic import abandoned, draft_of, remove_abandoned
 from majorant.results.selection import Selection
@@ -80,6 +81,8 @@ class Recipe:
         The fits that this one was chosen from, without their estimators.
     ids : tuple of str
         Columns that identify rows, which the model does not use.
+    reading : Reading
+        How the table was read.
     """
 
     columns: Columns
@@ -92,6 +95,7 @@ class Recipe:
     created: str
     selection: Selection | None = None
     ids: tuple[str, ...] = ()
+    reading: Reading = AS_USUAL
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -120,6 +124,7 @@ class Recipe:
             "created": self.created,
             "selection": None if self.selection is None else self.selection.to_state(),
             "ids": list(self.ids),
+            "reading": self.reading.to_state(),
         }
 
     @classmethod
@@ -132,7 +137,8 @@ class Recipe:
         selected = state["selection"]
         selection = None if selected is None else Selection.from_state(selected)
         ids = tuple(state["ids"])
-        return cls(columns, units, bool(state["drop_missing"]), selection=selection, ids=ids, **texts)
+        reading = Reading(**state["reading"])
+        return cls(columns, units, bool(state["drop_missing"]), selection=selection, ids=ids, reading=reading, **texts)
 
 
 def read_run(folder: Path) -> tuple[Any, Recipe]:

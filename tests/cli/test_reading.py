@@ -1,0 +1,145 @@
+"""Tables as people have them: Excel, decimal commas, thousands, titles above the header, other encodings."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+Majorant = Callable[..., Any]
+FIT = ["fit", "kmeans"]
+TO = ["--k", "2", "--no-report", "--out", "run"]
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> pl.DataFrame:
+    random = np.random.default_rng(1)
+    a = np.round(np.repeat([1000.0, 20000.0], 15) + random.normal(size=30) * 99, 2)
+    frame = pl.DataFrame({"größe": a, "b": np.round(random.normal(size=30), 3)})
+    frame.write_csv(tmp_path / "plain.csv")
+    return frame
+
+
+def european(frame: pl.DataFrame, sep: str = ";") -> str:
+    """Write a table as a German or French spreadsheet does."""
+    signs = str.maketrans({",": ".", ".": ","})
+    rows = (sep.join(f"{value:,.3f}".translate(signs) for value in row) for row in frame.iter_rows())
+    return "\n".join([sep.join(frame.columns), *rows, ""])
+
+
+def american(frame: pl.DataFrame) -> str:
+    return "\n".join(
+        ["\t".join(frame.columns), *("\t".join(f"{v:,.3f}" for v in row) for row in frame.iter_rows()), ""]
+    )
+
+
+def _quoted(frame: pl.DataFrame) -> str:
+    rows = (",".join(f'"{value}"'.replace(".", ",") for value in row) for row in frame.iter_rows())
+    return "\n".join([",".join(frame.columns), *rows, ""])
+
+
+def centres(run: str = "run") -> Any:
+    from majorant.persistence import load
+
+    return load(f"{run}/model.majorant").cluster_centers_
+
+
+FORMS: dict[str, tuple[Callable[[pl.DataFrame], bytes], list[str]]] = {
+    "european": (lambda f: european(f).encode(), ["--decimal", ",", "--thousands", "."]),
+    "american": (lambda f: american(f).encode(), ["--thousands", ",", "--sep", "tab"]),
+    "quoted": (lambda f: _quoted(f).encode(), ["--decimal", ","]),
+    "latin-1": (lambda f: f.write_csv().encode("latin-1"), ["--encoding", "latin-1"]),
+    "utf-16": (lambda f: f.write_csv().encode("utf-16"), ["--encoding", "utf-16"]),
+    "titles": (lambda f: b"Sales of 2024\r\n\nsource,us\n" + f.write_csv().encode(), ["--skip-rows", "3"]),
+    "colons": (lambda f: f.write_csv(separator=":").encode(), ["--sep", ":"]),
+    "sep=": (lambda f: b"sep=;\n" + f.write_csv(separator=";").encode(), ["--skip-rows", "1"]),
+    "all": (
+        lambda f: b"title\n" + european(f, ":").encode("cp1252"),
+        ["--sep", ":", "--decimal", ",", "--thousands", ".", "--encoding", "cp1252", "--skip-rows", "1"],
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_the_text_does_not_matter(
+    form: str, packed: bool, majorant: Majorant, plain: pl.DataFrame, tmp_path: Path
+) -> None:
+    made, options = FORMS[form]
+    name = "t.csv.gz" if packed else "t.csv"
+    Path(name).write_bytes(gzip.compress(made(plain)) if packed else made(plain))
+    assert majorant(*FIT, "plain.csv", *TO[:-1], "expected").status == 0
+    answer = majorant(*FIT, name, *TO, *options)
+    assert answer.status == 0, answer.err
+    np.testing.assert_allclose(centres(), centres("expected"), rtol=1e-12)
+    # predict and report read the table as the fit did, unless told otherwise
+    assert majorant("predict", "run", name, "--out", "p.csv").status == 0
+    assert majorant("report", "run").status == 0
+    usual = ["--sep", ",", "--decimal", ".", "--thousands", "_", "--encoding", "utf-8", "--skip-rows", "0"]
+    assert majorant("predict", "run", "plain.csv", "--out", "q.csv", *usual).status == 0
+    assert Path("p.csv").read_text() == Path("q.csv").read_text()
+
+
+def test_workbooks(majorant: Majorant, plain: pl.DataFrame) -> None:
+    pytest.importorskip("fastexcel")
+    import xlsxwriter
+
+    with xlsxwriter.Workbook("book.xlsx") as book:
+        pl.DataFrame({"other": [1, 2]}).write_excel(book, "first")
+        plain.write_excel(book, "second one")
+        plain.write_excel(book, "below", position=(2, 0))
+    majorant(*FIT, "plain.csv", *TO[:-1], "expected")
+    for options in (["--sheet", "second one"], ["--sheet", "2"], ["--sheet", "below", "--skip-rows", "2"]):
+        answer = majorant(*FIT, "book.xlsx", *TO, "--force", *options)
+        assert answer.status == 0, answer.err
+        np.testing.assert_allclose(centres(), centres("expected"), rtol=1e-12)
+    answer = majorant("predict", "run", "book.xlsx", "--keep", "*", "--out", "p.xlsx")
+    assert answer.status == 0, answer.err
+    assert majorant("predict", "run", "plain.csv", "--out", "p.csv", "--skip-rows", "0").status == 0
+    found, expected = pl.read_excel("p.xlsx"), pl.read_csv("p.csv")
+    assert found.columns == ["row", "größe", "b", "cluster", "distance"]
+    assert found["cluster"].to_list() == expected["cluster"].to_list()
+    np.testing.assert_allclose(found["größe"], plain["größe"])
+    words = majorant(*FIT, "book.xlsx", *TO, "--force", "--sheet", "third").words
+    assert 'book.xlsx has no sheet "third". Sheets: first, second one, below.' in words
+
+
+def test_a_workbook_holds_text_that_looks_like_a_formula_as_text(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    from majorant.cli.parts import write_table
+
+    write_table({"row": [1, 2], "label": ["=1+1", "http://x"]}, tmp_path / "p.xlsx")
+    assert pl.read_excel(tmp_path / "p.xlsx")["label"].to_list() == ["=1+1", "http://x"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sep", "ab"], "--sep must be one character"),
+        (["--decimal", ";"], '--decimal must be "." or ","; got ";".'),
+        (["--decimal", ",", "--thousands", ","], "cannot be the decimal sign and separate thousands"),
+        (["--encoding", "utf-9"], 'there is no encoding "utf-9".'),
+        (["--encoding", "ascii"], "is not ascii text: byte 2 cannot be read."),
+        (["--skip-rows", "40"], "has no line 41: --skip-rows passes over all its 31 lines."),
+    ],
+)
+def test_mistakes(options: list[str], said: str, majorant: Majorant, plain: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "plain.csv", *TO, *options)
+    assert answer.status == 2 and said in answer.words, answer.err
+
+
+def test_a_title_above_the_header_is_named(majorant: Majorant, plain: pl.DataFrame) -> None:
+    Path("t.csv").write_text("Sales of 2024\n" + plain.write_csv())
+    answer = majorant(*FIT, "t.csv", *TO)
+    assert answer.status == 2 and "line 2 has 2 fields" in answer.words and "--skip-rows" in answer.words
+
+
+def test_thousands_are_not_taken_for_decimal_commas(majorant: Majorant, plain: pl.DataFrame) -> None:
+    Path("t.tsv").write_text(american(plain))
+    answer = majorant(*FIT, "t.tsv", *TO, "--features", "größe")
+    assert answer.status == 2 and "--thousands ," in answer.words
