@@ -67,23 +67,20 @@ def mixed(n: int = 300, seed: int = 0) -> tuple[Any, Any]:
 def by_hand(model: Any, table: Any) -> float:
     """The log-likelihood, written out cell by cell."""
     items, total = model.items_, 0.0
-    first = np.cumsum([0, *items.sizes()])
     codes = items.coded(table.to_numpy(dtype=object))
     for row in codes:
         density = model.weights_.copy()
-        for kind_index, j in (
-            (i, j) for kind in ("categorical", "normal", "count") for i, j in enumerate(items.of_kind(kind))
-        ):
+        for block, i, j in ((own, i, j) for own in items.blocks for i, j in enumerate(own.columns)):
             x = row[j]
             if np.isnan(x):
                 continue
             if items.kinds[j] == "categorical":
-                density *= model.item_probabilities_[:, first[kind_index] + int(x)]
+                density *= model.item_probabilities_[:, block.at(i)][:, int(x)]
             elif items.kinds[j] == "normal":
-                v = model.normal_variances_[:, kind_index]
-                density *= np.exp(-((x - model.normal_means_[:, kind_index]) ** 2) / 2 / v) / np.sqrt(2 * np.pi * v)
+                v = model.normal_variances_[:, i]
+                density *= np.exp(-((x - model.normal_means_[:, i]) ** 2) / 2 / v) / np.sqrt(2 * np.pi * v)
             else:
-                rate = model.count_rates_[:, kind_index]
+                rate = model.count_rates_[:, i]
                 density *= np.exp(-rate) * rate**x / np.prod(np.arange(1, x + 1))
         total += np.log(density.sum())
     return float(total)

@@ -227,7 +227,7 @@ def test_what_comes_to_an_edge_is_there_and_the_others_are_maxima(name: str, k: 
     codes = model.items_.coded(table.to_numpy(dtype=object))
     q, first = model.predict_proba(table), 0
     assert (model.item_probabilities_ == 0).sum() > 4
-    for j, size in enumerate(model.items_.sizes()):
+    for j, size in enumerate(map(len, model.items_.levels)):
         there = ~np.isnan(codes[:, j])
         counts = q[there].T @ (codes[there, j][:, None] == np.arange(size))
         p = model.item_probabilities_[:, first : first + size]

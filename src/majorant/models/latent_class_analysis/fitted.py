@@ -22,7 +22,6 @@ from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.laws.separation import unbounded_directions
-from majorant.models.latent_class_analysis.density import density_of, points_of
 from majorant.models.latent_class_analysis.effects import (
     CovariateEffects,
     DistalOutcome,
@@ -33,14 +32,14 @@ from majorant.models.latent_class_analysis.effects import (
     outcome_table,
 )
 from majorant.models.latent_class_analysis.identification import Identification, identification
-from majorant.models.latent_class_analysis.items import KINDS, Items, column_of, learned, levels_met, moments, orders_of
+from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, moments, orders_of
 from majorant.models.latent_class_analysis.measures import (
     Classification,
     FitStatistics,
     bivariate_residuals,
+    cells_of,
     classification,
     entropy_measures,
-    residual_parts,
     tests_of_fit,
     too_many_parameters,
     warned,
@@ -107,22 +106,25 @@ class FittedLatentClasses(MixtureEstimator):
         return self.items_.coded(X.astype(np.float64), self.unseen)
 
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
-        return tuple(X[:, own] for kind in KINDS if (own := self.items_.of_kind(kind)))
+        return tuple(X[:, list(block.columns)] for block in self.items_.blocks)
 
     def _prepare(self, rows: Rows) -> None:
-        if self.items_.of_kind("normal"):
-            x = rows.columns[[kind for kind in KINDS if self.items_.of_kind(kind)].index("normal")]
-            self.normal_center_, self.normal_scale_ = moments(x, rows.weights)
+        self.item_center_, self.item_scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        for block, x in zip(self.items_.blocks, rows.columns, strict=False):
+            if block.in_units:
+                at = list(block.columns)
+                self.item_center_[at], self.item_scale_[at] = moments(x, rows.weights)
         n, k = len(rows.weights), self.n_components
         if n < k:
             said = f"X has {n} distinct rows, too few to tell {k} classes apart: ask for at most {n}."
             warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
 
     def _points(self, rows: Rows) -> Array:
-        return points_of(self.items_, rows)
+        parts = zip(self.items_.blocks, rows.columns, strict=False)
+        return np.concatenate([block.points(x, rows.weights) for block, x in parts], axis=1)
 
     def _density(self) -> Product:
-        return density_of(self)
+        return Product([(block.prefix, block.density(self)) for block in self.items_.blocks])
 
     # How well the classes fit
 
@@ -167,7 +169,7 @@ class FittedLatentClasses(MixtureEstimator):
         told: dict[str, Any] = {**criteria(-2 * value, n, p, entropy), **entropy_measures(q, seen.weights, entropy)}
         sizes = self.items_.table_sizes
         if sizes is not None and all(rows.get(name) is None for name in ("groups", "gating", "component_labels")):
-            codes = np.concatenate(seen.columns[: len(set(self.items_.kinds))], axis=1)
+            codes = np.concatenate(seen.columns[: len(self.items_.blocks)], axis=1)
             told |= tests_of_fit(codes, seen.weights, sizes, log_density, p)
         return warned(FitStatistics(log_likelihood=value, n_rows=n, n_parameters=p, **told))
 
@@ -262,8 +264,8 @@ class FittedLatentClasses(MixtureEstimator):
             A row for each pair: ``first``, ``second``, ``statistic``, ``df``, ``residual`` and ``p_value``.
         """
         seen, _, q = self._seen(X, **rows)
-        parts = residual_parts(self, seen.columns)
-        return bivariate_residuals(self.items_.names, parts, q, seen.weights / seen.row_weight, self.weights_)
+        cells = cells_of(self, seen.columns)
+        return bivariate_residuals(self.items_.names, cells, q, seen.weights / seen.row_weight, self.weights_)
 
     # Covariates and outcomes, after the classes
 

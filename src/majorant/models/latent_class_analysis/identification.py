@@ -14,7 +14,6 @@ from majorant._numbers import counted
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Drawn, Mixture
 from majorant.laws import Independent
-from majorant.models.latent_class_analysis.items import KINDS
 from majorant.results.information import packed, undetermined, unpacked
 
 Array = NDArray[np.float64]
@@ -91,7 +90,7 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
 def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Generator) -> tuple[Block, Array]:
     """Return all cells of the items with their probabilities, or rows that are drawn."""
     items = model.items_
-    widths = [len(own) for kind in KINDS if (own := items.of_kind(kind))]
+    widths = [len(block.columns) for block in items.blocks]
     sizes = items.table_sizes
     if sizes is not None and np.prod(np.asarray(sizes, dtype=np.float64)) <= MOST_CELLS:
         cells = np.array(list(product(*map(range, sizes))), dtype=np.float64)

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from majorant._frames import data_frame
 from majorant._numbers import counted
 from majorant._validation import levels_to_user
-from majorant.models.latent_class_analysis.items import KINDS, OF_LEVELS
+from majorant.models.latent_class_analysis.kinds import Cells
 
 Array = NDArray[np.float64]
 MOST_CELLS = 50_000
@@ -224,50 +224,37 @@ def _saturated(codes: Array, weights: Array, sizes: Sequence[int]) -> float:
     return value
 
 
-def residual_parts(model: Any, columns: Sequence[Array]) -> list[tuple[str, int, Any]]:
-    """Return the items of a fit as `bivariate_residuals` takes them."""
-    items, parts = model.items_, []
-    blocks = [kind for kind in KINDS if items.of_kind(kind)]
-    for j, kind in enumerate(items.kinds):
-        at = items.of_kind(kind).index(j)
-        x = columns[blocks.index(kind)][:, [at]]
-        if kind in OF_LEVELS:
-            sizes = items.sizes(kind)
-            first, size = sum(sizes[:at]), sizes[at]
-            p = model.item_probabilities_ if kind == "categorical" else model.ordinal_probabilities_
-            hot = np.asarray(x == np.arange(size), dtype=np.float64)
-            parts.append(("categorical", size, (hot, p[:, first : first + size])))
-        else:
-            means = model.normal_means_ if kind == "normal" else model.count_rates_
-            parts.append((kind, 0, x - means[:, at]))
-    return parts
+def cells_of(model: Any, columns: Sequence[Array]) -> list[Cells]:
+    """Return the cells of the items of a fit."""
+    found: dict[int, Cells] = {}
+    for block, x in zip(model.items_.blocks, columns, strict=False):
+        estimates = block.estimates(model, block.shown)
+        found |= {j: block.cells(x, i, estimates) for i, j in enumerate(block.columns)}
+    return [found[j] for j in range(len(found))]
 
 
-def bivariate_residuals(
-    names: Sequence[str], parts: Sequence[tuple[str, int, Any]], q: Array, weights: Array, shares: Array
-) -> Any:
+def bivariate_residuals(names: Sequence[str], cells: Sequence[Cells], q: Array, weights: Array, shares: Array) -> Any:
     """Return what pairs of items have left over, a data frame with a row for each pair.
 
     Parameters
     ----------
     names : sequence of str
-    parts : sequence of (kind, levels, cells)
-        Of each item: of a categorical one, cells one-hot (all zero where missing) and the probabilities of each class;
-        of others numbers less the mean of every class, (rows, components), NaN where missing.
+    cells : sequence of (levels, cells)
+        Of each item.
     q : ndarray of shape (rows, components)
     weights : ndarray of shape (rows,)
     shares : ndarray of shape (components,)
     """
     rows = []
-    for a, b in combinations(range(len(parts)), 2):
-        (kind, size, left), (other, other_size, right) = parts[a], parts[b]
-        if kind == other == "categorical":
+    for a, b in combinations(range(len(cells)), 2):
+        (size, left), (other_size, right) = cells[a], cells[b]
+        if size and other_size:
             df = (size - 1) * (other_size - 1)
             statistic = _two_way(left, right, weights, shares) if df else np.nan
-        elif "categorical" not in (kind, other):
+        elif not (size or other_size):
             df, statistic = 1, _correlation(left, right, q, weights)
         else:
-            nominal, number = (left, right) if kind == "categorical" else (right, left)
+            nominal, number = (left, right) if size else (right, left)
             df = max(size, other_size) - 1
             statistic = _explained(nominal, number, q, weights) if df else np.nan
         if df and np.isfinite(statistic):

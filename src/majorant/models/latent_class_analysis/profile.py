@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 
 from majorant._frames import data_frame
 from majorant.models.latent_class_analysis.items import Items
+from majorant.models.latent_class_analysis.kinds import KINDS
 
 Array = NDArray[np.float64]
-ESTIMATES = {
-    "categorical": "item_probabilities",
-    "ordinal": "ordinal_probabilities",
-    "normal": "normal_means",
-    "count": "count_rates",
-}
-"""The estimate that the profile shows, of each kind of item."""
-WORDS = {"normal": "mean", "count": "rate"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +23,7 @@ class ClassProfile:
     Attributes
     ----------
     items, levels, kinds : tuple of str
-        Of each row; the level of a number is "mean", of a count "rate".
+        Of each row; the level of a number is what its estimate is called, such as "mean" or "rate".
     shares : ndarray of shape (n_components,)
     estimates : ndarray of shape (rows, n_components)
         Probabilities, means and rates.
@@ -60,7 +53,7 @@ class ClassProfile:
     @property
     def is_probability(self) -> NDArray[np.bool_]:
         """Which rows are probabilities of a level."""
-        return np.array([kind not in WORDS for kind in self.kinds])
+        return np.array([KINDS[kind].has_levels for kind in self.kinds])
 
     @property
     def distinct_rows(self) -> list[int]:
@@ -84,32 +77,29 @@ class ClassProfile:
 def profile_of(model: Any, intervals: Mapping[str, tuple[Array, Array]]) -> ClassProfile:
     """Return the profile of a fit, with intervals of its estimates by name, where there are some."""
     items: Items = model.items_
-    names, levels, kinds, parts = list[str](), list[str](), list[str](), list[Array]()
-    taken = dict.fromkeys(ESTIMATES, 0)
-    for name, kind, own in zip(items.names, items.kinds, items.levels, strict=True):
-        estimate = ESTIMATES[kind]
-        values = np.asarray(getattr(model, f"{estimate}_"))
-        low, high = intervals.get(estimate, (np.full_like(values, np.nan),) * 2)
-        width = len(own) or 1
-        at = slice(taken[kind], taken[kind] + width)
-        taken[kind] += width
-        names += [name] * width
-        levels += list(map(str, own)) or [WORDS[kind]]
-        kinds += [kind] * width
-        parts.append(np.stack([values[:, at].T, low[:, at].T, high[:, at].T]))
-    estimates, low, high = np.concatenate(parts, axis=1)
     shares = np.asarray(model.weights_)
-    center, scale = _moments(model, estimates, kinds, shares)
-    return ClassProfile(tuple(names), tuple(levels), tuple(kinds), shares, estimates, low, high, center, scale)
-
-
-def _moments(model: Any, estimates: Array, kinds: list[str], shares: Array) -> tuple[Array, Array]:
-    """Return the mean and standard deviation of the numbers of each row under the model; 0 and 1 for probabilities."""
-    center, scale = np.zeros(len(kinds)), np.ones(len(kinds))
-    spread = {"normal": iter(getattr(model, "normal_variances_", np.empty((0, 0))).T)}
-    for i, kind in enumerate(kinds):
-        if kind in WORDS:
-            within = next(spread[kind]) if kind in spread else estimates[i]  # the variance of a Poisson is its mean
-            center[i] = shares @ estimates[i]
-            scale[i] = np.sqrt(shares @ (within + (estimates[i] - center[i]) ** 2)) or 1.0
-    return center, scale
+    found: dict[int, tuple[list[str], Array, Array, Array]] = {}
+    for block in items.blocks:
+        values = block.estimates(model, block.shown)
+        ends = intervals.get(f"{block.prefix}_{block.shown}", (np.full_like(values, np.nan),) * 2)
+        within = None if block.has_levels else block.variances(model)
+        for i, j in enumerate(block.columns):
+            parts = np.stack([part[:, block.at(i)].T for part in (values, *ends)])
+            center, scale = np.zeros(parts.shape[1]), np.ones(parts.shape[1])
+            if within is not None:  # mean and standard deviation of all rows under the model
+                center[0] = shares @ values[:, i]
+                scale[0] = np.sqrt(shares @ (within[:, i] + (values[:, i] - center[0]) ** 2)) or 1.0
+            found[j] = list(map(str, block.levels[i])) or [block.label], parts, center, scale
+    rows = [found[j] for j in range(len(found))]
+    widths = [len(levels) for levels, *_ in rows]
+    estimates, low, high = np.concatenate([parts for _, parts, *_ in rows], axis=1)
+    return ClassProfile(
+        tuple(np.repeat(items.names, widths).tolist()),
+        tuple(level for levels, *_ in rows for level in levels),
+        tuple(np.repeat(items.kinds, widths).tolist()),
+        shares,
+        estimates,
+        low,
+        high,
+        *(np.concatenate(part) for part in list(zip(*rows, strict=True))[2:]),
+    )
