@@ -125,13 +125,9 @@ def forecast_of(
     for _ in range(n_steps):
         ahead = ahead @ steps
         states.append(ahead)
-    told = range(1 if parts[0].name == "regression" else parts[-1].columns.stop)
-    marginals = tuple(marginal_of(parts, names, estimates, j) for j in told)
-    ranges = []
-    for part in parts:
-        for j in range(1 if part.name == "regression" else part.n_features):
-            levels = part.levels[j] if part.levels else np.array([0.0, 1.0] if part.name == "bernoulli" else [])
-            ranges.append((levels, part.is_discrete))
+    told = [(part, j) for part in parts for j in range(part.n_told)]
+    marginals = tuple(marginal_of(parts, names, estimates, part.first + j) for part, j in told)
+    ranges = [(part.values(j), part.is_discrete) for part, j in told]
     table = np.stack(states, axis=1)
     means = np.concatenate([np.asarray(own.mean()).reshape(table.shape[2], 1) for own in marginals], axis=1)
     return Forecast(table, table @ means, sequences, marginals, tuple(ranges))
@@ -152,7 +148,7 @@ def uniform_residuals(
     """Return the probability of at most each cell, the middle of both for counts and codes; NaN without a cell."""
     out = np.full(x.shape, np.nan)
     for part in parts:
-        for j in range(part.first, part.first + (1 if part.name == "regression" else part.n_features)):
+        for j in range(part.first, part.first + part.n_told):
             high, low = residuals_of(marginal_of(parts, names, estimates, j, x), x[:, j], states, part.is_discrete)
             out[:, j] = (high + low) / 2
     return out

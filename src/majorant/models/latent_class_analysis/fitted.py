@@ -22,6 +22,7 @@ from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.laws.separation import unbounded_directions
+from majorant.models.gaussian_in_units import units_of
 from majorant.models.latent_class_analysis.effects import (
     CovariateEffects,
     DistalOutcome,
@@ -32,7 +33,7 @@ from majorant.models.latent_class_analysis.effects import (
     outcome_table,
 )
 from majorant.models.latent_class_analysis.identification import Identification, identification
-from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, moments, orders_of
+from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, orders_of
 from majorant.models.latent_class_analysis.measures import (
     Classification,
     FitStatistics,
@@ -113,7 +114,7 @@ class FittedLatentClasses(MixtureEstimator):
         for block, x in zip(self.items_.blocks, rows.columns, strict=False):
             if block.in_units:
                 at = list(block.columns)
-                self.item_center_[at], self.item_scale_[at] = moments(x, rows.weights)
+                self.item_center_[at], self.item_scale_[at] = units_of(x, rows.weights)
         n, k = len(rows.weights), self.n_components
         if n < k:
             said = f"X has {n} distinct rows, too few to tell {k} classes apart: ask for at most {n}."

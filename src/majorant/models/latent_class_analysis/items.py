@@ -230,27 +230,6 @@ def _asked(asked: Any, names: Sequence[str]) -> list[str]:
     return [check_choice(f"items[{j}]", kind, choices) for j, kind in enumerate(asked)]
 
 
-def moments(x: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the mean and standard deviation of each column, over the cells that are there.
-
-    Raises
-    ------
-    ValueError
-        If squares of the numbers leave the range of floating point.
-    """
-    there = ~np.isnan(x)
-    with np.errstate(all="ignore"):  # what overflows is refused below
-        mass = weights @ there
-        center = weights @ np.where(there, x, 0.0) / mass
-        away = np.where(there, x - center, 0.0)
-        top = np.abs(away).max(axis=0)
-        scale = top * np.sqrt(weights @ (away / top) ** 2 / mass)
-    if not ((scale > 1e-152) & (scale < 1e152)).all():
-        size = "small" if (scale <= 1e-152).any() else "large"
-        raise ValueError(f"numbers of X are too {size} for their squares: give them in other units")
-    return center, scale
-
-
 def levels_met(blocks: Iterable[NDArray[Any]], n_items: int) -> Array:
     """Return the different values of each column of a stream, NaN below; of a column of many, the first thousand."""
     levels: list[set[float]] = [set() for _ in range(n_items)]
