@@ -15,9 +15,11 @@ from majorant.data.rows import unobserved_message
 from majorant.data.units import blocks_of
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
+from majorant.formulas import column_of
 from majorant.models.hidden_markov.contest import SequenceContest
 from majorant.models.hidden_markov.emissions import emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
+from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
@@ -124,6 +126,8 @@ class HiddenMarkovModel(FittedMarkovModel):
     regular_ : bool
         Whether the solution is regular; if not, ``degeneracy_`` says why.
     degeneracy_ : str
+    formula_of_fit_ : SeriesFormula
+        After `from_formula` or `fit_formula`: data frames then go through it.
     search_ : SearchReport
     trace_ : Trace
 
@@ -225,6 +229,7 @@ class HiddenMarkovModel(FittedMarkovModel):
             If no regular solution was found, or `max_iter` was reached.
         """
         with self._all_or_nothing(), one_thread():
+            self.__dict__.pop("formula_of_fit_", None)
             self._check_parameters()
             draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
             self._refuse_chunks(X)
@@ -234,6 +239,114 @@ class HiddenMarkovModel(FittedMarkovModel):
             data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             self._fit(law, rows, data, draws)
             self.is_grouped_ = len(sequences) > 1
+        return self
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: Any,
+        *,
+        groups: Any = None,
+        time: Any = None,
+        sequence_weight: Any = None,
+        component_labels: Any = None,
+        **parameters: Any,
+    ) -> Self:
+        """Build a model with the given parameters and fit it to a formula and a table; see `fit_formula`.
+
+        Parameters
+        ----------
+        formula : str
+        data : data frame
+        groups, time, sequence_weight, component_labels : str or array-like, optional
+        **parameters
+            Parameters of the constructor.
+
+        Returns
+        -------
+        HiddenMarkovModel
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, majorant as mj
+        >>> random, state = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 40)
+        >>> x = random.normal(size=160)
+        >>> y = np.where(state == 0, 1 + 2 * x, 4 - x) + 0.2 * random.normal(size=160)
+        >>> table = pd.DataFrame({"x": x, "y": y})
+        >>> model = mj.HiddenMarkovModel.from_formula("y ~ x + lag(x)", table, n_components=2, random_state=0)
+        >>> model.feature_names_in_.tolist(), model.coef_[:, 0].round(1).tolist()
+        (['y', 'x', 'lag(x)'], [-1.0, 2.0])
+        """
+        return cls(**parameters).fit_formula(
+            formula,
+            data,
+            groups=groups,
+            time=time,
+            sequence_weight=sequence_weight,
+            component_labels=component_labels,
+        )
+
+    def fit_formula(
+        self,
+        formula: str,
+        data: Any,
+        *,
+        groups: Any = None,
+        time: Any = None,
+        sequence_weight: Any = None,
+        component_labels: Any = None,
+    ) -> Self:
+        """Fit to a formula and a table.
+
+        With terms the formula sets ``emission="regression"``, and by its own lags ``lags``. Methods then take tables
+        with the columns of the formula, and know by their names which rows are one sequence and when they were.
+
+        Parameters
+        ----------
+        formula : str
+            ``"y ~ x + lag(y) | id"``: the target, the terms, and after ``|`` the column of the sequences, if there are
+            several; ``"y ~ 1"`` or ``"cbind(y, z) ~ 1"`` for rows without terms, by the `emission` that is set.
+            ``lag(x)`` and ``lag(x, 2)`` are the values one and two rows before in the sequence. Other terms are those
+            of `RegressionMixture.fit_formula`. Where ``lag(y)``, ..., ``lag(y, L)`` of the target y are terms, they
+            come first, as `lags`, and forecasts feed on themselves.
+        data : data frame
+            A row that lacks a value of the target or of a term says nothing, and only advances time.
+        groups, time : str or array-like, optional
+            As for `fit`.
+        sequence_weight : array-like of shape (n_sequences,), optional
+        component_labels : str or array-like, optional
+            States that are known, or a column of them; -1 where one is not.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed.
+        ValueError, TypeError
+            If the formula contains code that is not allowed, the table lacks a column, or the data cannot be used.
+        """
+        with self._all_or_nothing():
+            learned, X, sequences = SeriesFormula.learn(formula, data, groups, time)
+            if learned.lags:
+                self.set_params(lags=learned.lags)
+            if learned.formula.features.names or self.lags:
+                if self.emission not in ("gaussian", "regression"):
+                    raise ValueError(
+                        f"terms of a formula explain a normal target; got emission={self.emission!r}: write "
+                        f"{learned.formula.response.names[0]} ~ 1, or leave emission out"
+                    )
+                self.set_params(emission="regression")
+            labels = column_of(data, component_labels) if isinstance(component_labels, str) else component_labels
+            place = np.empty(len(sequences.order), dtype=np.intp)
+            place[sequences.order] = np.arange(len(place))
+            names = sequences.codes if sequences.names is None else sequences.names[sequences.codes]
+            cut = {"groups": names} if sequences.are_given else {}
+            self.fit(X, sequence_weight=sequence_weight, time=place, component_labels=labels, **cut)
+            self.formula_of_fit_ = learned
         return self
 
     def _check_parameters(self) -> None:

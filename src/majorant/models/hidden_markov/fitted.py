@@ -19,6 +19,7 @@ from majorant.laws import Chain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
+from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import forecast_of_lags, with_lags
 from majorant.models.hidden_markov.law import chain_of, check_possible
 from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
@@ -82,11 +83,18 @@ class FittedMarkovModel(MixtureEstimator):
 
     # Rows
 
+    def _cut(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Any, Sequences]:
+        """Return the rows, by the formula of the fit if there is one, and their sequences."""
+        formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
+        if formula is not None and formula.reads(X):
+            return formula.rows(X, lengths, groups, time)
+        return sequences_of(X, lengths, groups, time)
+
     def _rows_of(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Array, Sequences]:
         """Return the rows of a table or of several, with own lags, and their sequences."""
         check_is_fitted(self)
         self._refuse_chunks(X)
-        X, sequences = sequences_of(X, lengths, groups, time)
+        X, sequences = self._cut(X, lengths, groups, time)
         return with_lags(self._read(X, fitting=False), sequences, self.lags), sequences
 
     def _over_sequences(
@@ -177,7 +185,7 @@ class FittedMarkovModel(MixtureEstimator):
         time: Any = None,
     ) -> tuple[Array, Array | None]:
         values = self._log_densities(X, lengths=lengths, groups=groups, time=time)
-        return values, weights_of_rows(sequence_weight, sequences_of(X, lengths, groups, time)[1])
+        return values, weights_of_rows(sequence_weight, self._cut(X, lengths, groups, time)[1])
 
     def sample(  # type: ignore[override]
         self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None

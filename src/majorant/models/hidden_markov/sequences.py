@@ -59,9 +59,7 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     ValueError, TypeError
         If these do not fit the rows, or times are missing or equal.
     """
-    is_list = _is_list_of_tables(X)
-    if is_list:
-        X, lengths = joined(X, lengths)
+    X, lengths = one_table(X, lengths)
     X, groups, time = without_columns(X, groups=groups, time=time)
     try:
         n = X.shape[0] if getattr(X, "shape", ()) else len(X)
@@ -73,6 +71,11 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
         order = np.lexsort((ranks(time, n), codes))
         _refuse_equal(time, order, codes)
     return X, Sequences(codes, order, names, lengths is not None or groups is not None)
+
+
+def one_table(X: Any, lengths: Any) -> tuple[Any, Any]:
+    """Return one table, and the lengths of its sequences, of a table or of a list of tables."""
+    return joined(X, lengths) if _is_list_of_tables(X) else (X, lengths)
 
 
 def without_columns(X: Any, **given: Any) -> tuple[Any, ...]:

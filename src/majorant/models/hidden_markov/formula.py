@@ -1,0 +1,244 @@
+"""Formulas of series: targets, terms, and lags within sequences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.mixture import Array
+from majorant.formulas import Formula, is_table
+from majorant.formulas.columns import table_of
+from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
+from majorant.formulas.terms import Terms
+from majorant.models.hidden_markov.sequences import Sequences, one_table, sequences_of
+from majorant.registry import value_class
+
+LAG = re.compile(r"(?<![\w.])lag\(\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*(?:,\s*(\d+)\s*)?\)")
+"""A call of ``lag``: the column, in backticks or plain, and how many rows before."""
+LAGGED = re.compile(r"lag\((.+?)(?:, (\d+))?\)", flags=re.DOTALL)
+"""The name of a column that a lag makes."""
+NOTHING = Terms((), {}, {}, {}, ())
+
+
+@value_class
+@dataclass(frozen=True)
+class SeriesFormula:
+    """A formula of series with what it learned from the table of the fit.
+
+    Attributes
+    ----------
+    formula : Formula
+        Targets, terms, and the column of the sequences; columns of lags are named as the formula writes them.
+    lags : int
+        Own lags of the target, which are no terms: the model makes and forecasts them.
+    time : str or None
+        The column of the times.
+    """
+
+    formula: Formula
+    lags: int = 0
+    time: str | None = None
+
+    @classmethod
+    def learn(cls, text: str, data: Any, groups: Any = None, time: Any = None) -> tuple[SeriesFormula, Any, Sequences]:
+        """Return what a formula learns from a table, the table's design, and its sequences.
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed.
+        ValueError, TypeError
+            If the formula or the table cannot be used.
+        """
+        require_formulaic()
+        table = table_of(data)
+        if not isinstance(text, str):
+            raise TypeError(f"a formula is a text such as 'y ~ x + lag(y)'; got a {type(text).__name__}")
+        lagged = [name for name in dict.fromkeys(map(_name_of, LAG.finditer(text))) if name not in table.columns]
+        written = LAG.sub(lambda call: f"`{_name_of(call)}`", text)
+        roles = [name for name in (groups, time) if isinstance(name, str)]
+        sides = read(written, [*table.columns, *lagged], roles)
+        if sides.groups is not None and groups is not None:
+            raise ValueError(f"the formula {text!r} names the sequences after |: leave groups out")
+        if not sides.response or sides.offset is not None or INTERCEPT not in sides.terms:
+            raise ValueError(
+                f"the formula {text!r} must name a target, and terms beside a constant of each state: write "
+                "y ~ x + lag(y), or cbind(y, z) ~ 1, without offset() and 0 +"
+            )
+        sequences = sequences_of(data, None, sides.groups or groups, time)[1]
+        table = with_lags_of(table, lagged, sequences)
+        targets = _targets(text, sides.response, table.columns)
+        terms, lags = _without_own_lags(sides.terms, targets)
+        if len(targets) > 1 and (len(terms) > 1 or lags):
+            raise ValueError(f"the formula {text!r} has {len(targets)} targets: terms may explain one, so write ~ 1")
+        features = _learned(terms, table, explain=True)[0] if len(terms) > 1 else NOTHING
+        features.refuse_single_levels()
+        own = [_learned((target,), table)[0] for target in targets]
+        for one in own:
+            if one.levels:
+                raise TypeError(f"{one.terms[0][0][1]} holds text: a target must be numbers, such as codes from 0 on")
+        response = replace(
+            own[0], terms=targets, kinds=_merged(one.kinds for one in own), names=tuple(one.names[0] for one in own)
+        )
+        known = cls(Formula(text, features, response, {}, sides.groups or _text(groups)), lags, _text(time))
+        return known, known.design(data, sequences), sequences
+
+    def reads(self, X: Any) -> bool:
+        """Return whether X is a table, or a list of tables, and not the design already."""
+        first = X[0] if isinstance(X, list | tuple) and len(X) else X
+        return is_table(first) and list(map(str, first.columns)) != self.names
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of the design."""
+        return [*self.formula.response.names, *self.formula.features.names]
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of a table that the design needs."""
+        found = (*self.formula.response.kinds, *self.formula.features.kinds)
+        return list(dict.fromkeys(name if LAGGED.fullmatch(name) is None else _lag_of(name)[0] for name in found))
+
+    def rows(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Any, Sequences]:
+        """Return the design of a new table, and its sequences, by the columns of the fit where nothing else says so."""
+        X, lengths = one_table(X, lengths)
+        known = list(map(str, X.columns))
+        if lengths is None and groups is None and self.formula.groups in known:
+            groups = self.formula.groups
+        if time is None and self.time in known:
+            time = self.time
+        sequences = sequences_of(X, lengths, groups, time)[1]
+        return self.design(X, sequences), sequences
+
+    def design(self, data: Any, sequences: Sequences) -> Any:
+        """Return targets and terms of each row as a data frame; NaN where a column that they need has no value."""
+        import pandas as pd
+
+        found = (*self.formula.response.kinds, *self.formula.features.kinds)
+        table = table_of(data)
+        table = with_lags_of(table, [name for name in found if name not in table.columns], sequences)
+        own, features = self.formula.response, self.formula.features
+        each = zip(own.terms, own.names, strict=True)
+        parts = [_applied(replace(own, terms=(t,), kinds=_kinds_of(own, t), names=(n,)), table) for t, n in each]
+        parts += [_applied(features, table)] if features.names else []
+        return pd.DataFrame(np.concatenate(parts, axis=1), columns=self.names)
+
+
+def _name_of(call: re.Match[str]) -> str:
+    far = int(call[3] or 1)
+    if far < 1:
+        raise ValueError(f"{call[0]}: a lag is one row before or more")
+    return lag_name(call[1] or call[2], far)
+
+
+def lag_name(column: str, far: int) -> str:
+    """Return how the lag of a column is named."""
+    return f"lag({column})" if far == 1 else f"lag({column}, {far})"
+
+
+def _lag_of(name: str) -> tuple[str, int]:
+    """Return the column of which one is a lag, and how far."""
+    found = LAGGED.fullmatch(name)
+    assert found is not None
+    return found[1], int(found[2] or 1)
+
+
+def with_lags_of(table: Any, names: Sequence[str], sequences: Sequences) -> Any:
+    """Return a table with columns of lags, empty where a sequence has not begun.
+
+    Raises
+    ------
+    ValueError
+        If a column of which one is a lag is not in the table.
+    """
+    order, codes = sequences.order, sequences.codes[sequences.order]
+    for name in names:
+        if LAGGED.fullmatch(name) is None:
+            continue  # a column that the table lacks, which is told when it is read
+        column, far = _lag_of(name)
+        check_column(column, table.columns)
+        before = np.full(len(order), -1)
+        before[order[far:]] = np.where(codes[far:] == codes[:-far], order[:-far], -1)
+        series = table[column]
+        numbers = series.dtype.is_numeric() or series.dtype == nw.Boolean
+        values = series.cast(nw.Float64).to_list() if numbers else series.to_list()
+        moved = [None if i < 0 else values[i] for i in before.tolist()]
+        kind = nw.Float64 if numbers else nw.String
+        table = table.with_columns(nw.new_series(name, moved, kind, backend=table.implementation))
+    return table
+
+
+def _targets(text: str, response: Sequence[Term], columns: Sequence[str]) -> tuple[Term, ...]:
+    """Return the targets: one term, or the columns of ``cbind``."""
+    if len(response) == 1 and response[0][0][1].lstrip().startswith("cbind("):
+        return tuple((("lookup", name),) for name in variables_of(response, columns))
+    if len(response) > 1:
+        raise ValueError(f"the formula {text!r} names {len(response)} targets: write cbind(y, z) ~ 1 for several")
+    return tuple(response)
+
+
+def _without_own_lags(terms: Sequence[Term], targets: Sequence[Term]) -> tuple[tuple[Term, ...], int]:
+    """Return the terms without lags 1, ..., L of the only target, and L; all terms where lags between are left out."""
+    ((method, target), *more) = targets[0]
+    own: list[Term] = []
+    while len(targets) == 1 and method == "lookup" and not more:
+        lag: Term = (("lookup", lag_name(target, len(own) + 1)),)
+        if lag not in terms:
+            break
+        own.append(lag)
+    beyond = [t for t in terms if t not in own and re.fullmatch(rf"lag\({re.escape(target)}(, \d+)?\)", t[0][1])]
+    if beyond:
+        return tuple(terms), 0
+    return tuple(term for term in terms if term not in own), len(own)
+
+
+def _complete(terms: Terms | Sequence[Term], table: Any) -> NDArray[np.bool_]:
+    """Return which rows have a value in every column that terms need."""
+    names = list(terms.kinds) if isinstance(terms, Terms) else variables_of(terms, table.columns)
+    there = np.ones(len(table), dtype=bool)
+    for name in (name for name in names if name in table.columns):
+        series = table[name]
+        there &= ~series.is_null().to_numpy()
+        if series.dtype.is_float():
+            there &= ~series.is_nan().fill_null(True).to_numpy()
+    return there
+
+
+def _learned(terms: Sequence[Term], table: Any, *, explain: bool = False) -> tuple[Terms, Array]:
+    """Learn terms from the rows that have all their columns."""
+    there = _complete(terms, table)
+    if not there.any():
+        told = " + ".join(factor for term in terms for _, factor in term)
+        raise ValueError(f"no row has a value in every column of {told}: one at least is needed")
+    learned, values = Terms.learn(terms, table.filter(there.tolist()), explain=explain)
+    return learned, _spread(values, there)
+
+
+def _applied(terms: Terms, table: Any) -> Array:
+    """Evaluate terms on the rows that have all their columns."""
+    there = _complete(terms, table)
+    return _spread(terms.apply(table.filter(there.tolist())), there)
+
+
+def _spread(values: Array, there: NDArray[np.bool_]) -> Array:
+    out = np.full((len(there), values.shape[1]), np.nan)
+    out[there] = values
+    return out
+
+
+def _kinds_of(terms: Terms, term: Term) -> dict[str, Any]:
+    return {name: terms.kinds[name] for name in variables_of([term], list(terms.kinds))}
+
+
+def _merged(parts: Any) -> dict[str, Any]:
+    return {name: kind for part in parts for name, kind in part.items()}
+
+
+def _text(name: Any) -> str | None:
+    return name if isinstance(name, str) else None

@@ -1,0 +1,130 @@
+"""Hidden Markov models by formula: terms, lags within sequences, and tables given to methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import majorant as mj
+
+
+def table(n: int = 160) -> pd.DataFrame:
+    """Two sequences of two regimes: lines on a number, a kind and the row before."""
+    random, states = np.random.default_rng(0), np.tile(np.repeat([0, 1], n // 4), 2)
+    x, kind, y = random.normal(size=n), np.where(random.random(n) < 0.5, "a", "b"), np.zeros(n)
+    for t in range(1, n):
+        line = 1 + 0.5 * y[t - 1] + 2 * x[t] if states[t] == 0 else 5 - 0.3 * y[t - 1] - x[t] + (kind[t] == "b")
+        y[t] = line + 0.3 * random.normal()
+    when = np.tile(np.arange(n // 2), 2)
+    return pd.DataFrame({"x": x, "y": y, "kind": kind, "animal": np.repeat(["u", "v"], n // 2), "hour": when})
+
+
+def by_formula(text: str, rows: Any, **arguments: Any) -> Any:
+    settings = {"n_components": 2, "random_state": 0, "effort": "fast", **arguments}
+    return mj.HiddenMarkovModel.from_formula(text, rows, **settings)
+
+
+def by_columns(X: Any, rows: pd.DataFrame, **settings: Any) -> Any:
+    model = mj.HiddenMarkovModel(2, emission="regression", random_state=0, effort="fast", **settings)
+    return model.fit(X, groups=rows["animal"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_formula_is_the_fit_of_its_columns_in_any_order_of_rows(library: str, tmp_path: Path) -> None:
+    rows = table()
+    mixed: Any = rows.sample(frac=1, random_state=1)
+    place = np.argsort(mixed.index)
+    mixed = pl.from_pandas(mixed) if library == "polars" else mixed
+    model = by_formula("y ~ x + kind + lag(y) | animal", mixed, time="hour")
+    columns = by_columns(np.column_stack([rows["y"], rows["x"], rows["kind"] == "b"]), rows, lags=1)
+    assert model.log_likelihood_ == pytest.approx(columns.log_likelihood_, abs=1e-8)
+    np.testing.assert_allclose(model.coef_, columns.coef_, atol=1e-8)
+    assert model.feature_names_in_.tolist() == ["y", "x", "kind[T.b]"]
+    assert (model.emission, model.lags) == ("regression", 1)
+    model.save(tmp_path / "model.majorant")
+    X = np.column_stack([rows["y"], rows["x"], rows["kind"] == "b"])
+    for one in (model, mj.load(tmp_path / "model.majorant")):
+        np.testing.assert_array_equal(one.predict(mixed)[place], columns.predict(X, groups=rows["animal"]))
+        assert one.bic(mixed) == pytest.approx(columns.bic(X, groups=rows["animal"]), abs=1e-6)
+        assert one.score(mixed) == pytest.approx(columns.score(X, groups=rows["animal"]), abs=1e-8)
+        assert set(one.standard_errors(mixed)) == set(columns.standard_errors(X, groups=rows["animal"]))
+
+
+def test_lags_of_columns_are_those_of_the_sequence() -> None:
+    rows = table()
+    groups = rows.groupby("animal")
+    X = np.column_stack([rows["y"], groups["x"].shift(2), groups["x"].shift(1) ** 2, groups["kind"].shift(1) == "b"])
+    X[groups["x"].shift(2).isna()] = np.nan
+    model = by_formula("y ~ lag(x, 2) + I(lag(x)**2) + lag(kind) | animal", rows)
+    assert model.feature_names_in_.tolist() == ["y", "lag(x, 2)", "I(`lag(x)` ** 2)", "lag(kind)[T.b]"]
+    assert model.formula_of_fit_.columns == ["y", "x", "kind"]
+    assert model.log_likelihood_ == pytest.approx(by_columns(X, rows).log_likelihood_, abs=1e-8)
+    # the second lag of the target alone is no autoregression of the rows before
+    assert by_formula("y ~ lag(y, 2) | animal", rows).lags == 0
+    chain = by_formula("y ~ lag(y) + lag(y, 2) | animal", rows)
+    assert chain.lags == 2 and chain.forecast(rows, 3).mean.shape == (2, 3, 1)
+
+
+def test_rows_that_lack_a_value_only_advance_time() -> None:
+    rows = table()
+    rows.loc[[5, 60], "x"] = np.nan
+    rows.loc[20, "y"] = np.nan
+    rows.loc[90, "kind"] = None
+    X = np.column_stack([rows["y"], rows["x"], np.where(rows["kind"].isna(), np.nan, rows["kind"] == "b")])
+    model, columns = by_formula("y ~ x + kind | animal", rows), by_columns(X, rows)
+    assert model.log_likelihood_ == pytest.approx(columns.log_likelihood_, abs=1e-8)
+    assert len(model.predict(rows)) == len(rows)
+
+
+def test_targets_without_terms_are_by_the_emission() -> None:
+    rows = table()
+    model = by_formula("cbind(y, x) ~ 1", rows, groups="animal")
+    expected = mj.HiddenMarkovModel(2, random_state=0, effort="fast").fit(rows[["y", "x"]], groups=rows["animal"])
+    np.testing.assert_array_equal(model.means_, expected.means_)
+    counts = rows.assign(n=np.random.default_rng(0).poisson(3, len(rows)))
+    assert by_formula("n ~ 1", counts, emission="poisson").rates_.shape == (2, 1)
+    assert model.fit(rows[["x"]]).means_.shape == (2, 1)  # a plain fit forgets the formula
+    assert not hasattr(model, "formula_of_fit_")
+
+
+def test_sizes_are_selected_by_formula() -> None:
+    fit = {"groups": "animal", "time": "hour"}
+    model = mj.HiddenMarkovModel(random_state=0, effort="fast")
+    found = mj.select(model, table(), n_components=[1, 2], formula="y ~ x + kind + lag(y)", fit_params=fit)
+    assert found.best_estimator_.n_components == 2 and found.best_estimator_.lags == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("~ x", {}, "must name a target"),
+        ("y ~ 0 + x", {}, "beside a constant of each state"),
+        ("y ~ x + offset(x)", {}, "without offset"),
+        ("y ~ lag(z)", {}, "no column 'z'"),
+        ("y ~ lag(x, 0)", {}, "one row before or more"),
+        ("cbind(y, x) ~ hour", {}, "has 2 targets: terms may explain one"),
+        ("kind ~ 1", {}, "kind holds text"),
+        ("y ~ x | animal", {"groups": "animal"}, "leave groups out"),
+        ("y ~ x", {"emission": "poisson"}, "explain a normal target; got emission='poisson'"),
+        (3, {}, "a formula is a text"),
+    ],
+)
+def test_formulas_that_cannot_be_are_refused(text: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        by_formula(text, table(), **arguments)
+
+
+def test_tables_that_do_not_fit_the_formula_are_refused() -> None:
+    rows = table()
+    model = by_formula("y ~ x + kind | animal", rows)
+    with pytest.raises(ValueError, match="no column 'kind'"):
+        model.predict(rows.drop(columns="kind"))
+    with pytest.raises(ValueError, match="has the level 'c'"):
+        model.predict(rows.assign(kind="c"))
+    with pytest.raises(ValueError, match="say which rows are one"):
+        model.forecast(rows.drop(columns="animal"))
