@@ -185,3 +185,41 @@ def test_the_demo_is_a_series(majorant: Callable[..., Any]) -> None:
     answer = majorant("demo", "hmm", "--out", "demo")
     assert answer.status == 0 and "-341.879" in answer.out and "earthquakes" in answer.out
     assert Path("demo/run/report.html").is_file()
+
+
+def quarters() -> pl.DataFrame:
+    """Two regimes of a line on a number and the row before; one cell is missing."""
+    random, states = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 30)
+    x, y = random.normal(size=120), np.zeros(120)
+    for t in range(1, 120):
+        y[t] = (1 + 2 * x[t] if states[t] == 0 else 6 - x[t]) + 0.3 * y[t - 1] + 0.3 * random.normal()
+    frame = pl.DataFrame({"quarter": [f"{1990 + t // 4}Q{t % 4 + 1}" for t in range(120)], "x": x, "y": y})
+    return frame.with_columns(x=pl.when(pl.arange(0, 120) == 50).then(None).otherwise(pl.col("x")))
+
+
+def test_a_series_is_fitted_predicted_and_reported_by_formula(majorant: Callable[..., Any]) -> None:
+    table = quarters()
+    table.sample(fraction=1.0, shuffle=True, seed=1).write_csv("t.csv")
+    text = "y ~ lag(y) + x + lag(x)"
+    answer = majorant("fit", "hmm", "t.csv", "--formula", text, "--time", "quarter", "--k", "1:2", "--out", "run")
+    assert answer.status == 0, answer.words
+    model = mj.load("run/model.majorant")
+    assert (model.n_components, model.lags, model.feature_names_in_.tolist()) == (2, 1, ["y", "x", "lag(x)"])
+    expected = model.predict(table)
+    assert majorant("predict", "run", "t.csv", "--out", "new.csv").status == 0
+    for file in ("run/assignments.csv", "new.csv"):
+        states = pl.read_csv("t.csv").with_columns(state=pl.read_csv(file)["state"]).sort("quarter")["state"]
+        np.testing.assert_array_equal(states.to_numpy(), expected + 1)
+    assert majorant("report", "run").status == 0
+    assert "lag(x)" in Path("run/report.html").read_text(encoding="utf-8")
+
+
+def test_a_formula_of_series_that_cannot_be_is_refused_in_words(majorant: Callable[..., Any]) -> None:
+    quarters().with_columns(id=pl.lit("a")).write_csv("t.csv")
+    for options, words in (
+        (("--formula", "y ~ lag(z)"), "no column 'z'"),
+        (("--formula", "y ~ x | id"), "Write --sequence id instead."),
+        (("--formula", "y ~ x", "--groups", "id"), "takes no --groups"),
+    ):
+        answer = majorant("fit", "hmm", "t.csv", *options, "--k", "2", "--out", "run")
+        assert answer.status != 0 and words in answer.words, answer.words

@@ -34,7 +34,7 @@ from majorant.cli.matrix import (
     row_number_columns,
 )
 from majorant.cli.request import FitRequest
-from majorant.cli.series import in_order, series_matrix
+from majorant.cli.series import in_order, series_formula, series_matrix
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
@@ -156,7 +156,8 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     table = without_ids(table, request.ids, request.named_columns)
     units, said = None, list[str]()
     if wants_formula(request):
-        given, columns, matrix = _by_formula(request, table)
+        by_formula = _series_by_formula if card.in_order else _by_formula
+        given, columns, matrix, said = by_formula(request, table)
     else:
         columns, matrix, said = _by_columns(request, card, table, estimator)
         units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
@@ -274,7 +275,17 @@ def _check_others(table: SourceTable, request: FitRequest, has_labels: bool) -> 
             check_there(table, name) if may_be_text else check_column(table, name)
 
 
-def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix]:
+def _series_by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:
+    """Apply a formula to rows in order of time."""
+    assert request.formula is not None
+    series = in_order(table, Columns((), time=request.time, sequence=request.sequence))
+    formula = series_formula(request.formula, series)
+    columns = Columns(tuple(formula.names), time=request.time, sequence=request.sequence)
+    matrix = series_matrix(series, columns, request.drop_missing, formula=formula)
+    return Given(series.table.frame, None, matrix.given, request.formula), columns, matrix, list(series.said)
+
+
+def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:
     """Apply a formula to the table, so that errors in it are reported before the fit."""
     text = formula_text(request, table)
     used = used_rows(table, text, request.roles, request.weights, request.drop_missing)
@@ -284,7 +295,7 @@ def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns
     keywords = {**request.roles, **({} if weights is None else {"weights": request.weights})}
     columns = Columns(formula.design_names, formula.response_text, request.weights)
     matrix = Matrix(rows.X.to_numpy(), rows.y, weights, used.rows, used.n_left_out)
-    return Given(used.frame, None, keywords, text), columns, matrix
+    return Given(used.frame, None, keywords, text), columns, matrix, []
 
 
 def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> None:

@@ -40,7 +40,7 @@ def forecast_and_write(
         able = [name for name, other in known_models().items() if other.in_order]
         raise CommandError(f"{card.title} has no forecast: it is no model of series.", f"One is {listed(able)}.")
     table = read_table(table_path, replace(recipe.reading, **given))
-    matrix, frame = series_of(recipe, table, recipe.drop_missing)
+    matrix, frame = series_of(estimator, recipe, table, recipe.drop_missing)
     with refusals(card):
         ahead = estimator.forecast(frame, steps, **matrix.given)
         low, high = ahead.interval(level)

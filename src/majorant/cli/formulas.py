@@ -27,7 +27,7 @@ from majorant.cli.request import FitRequest
 from majorant.cli.settings import known_models
 from majorant.cli.tables import SourceTable
 from majorant.formulas import Formula, RowError, columns_needed, quoted
-from majorant.registry import ESTIMATORS, ModelCard
+from majorant.registry import ESTIMATORS, ModelCard, card_of
 
 Result = TypeVar("Result")
 
@@ -55,7 +55,7 @@ class UsedRows:
 
     def told(self, compute: Callable[[], Result]) -> Result:
         """Call `compute`; errors name the row by its number in the table."""
-        with _refusals():
+        with formula_refusals():
             try:
                 return compute()
             except RowError as error:
@@ -162,12 +162,12 @@ def complete_rows(
 
 
 def _needed(table: SourceTable, formula: str, roles: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
-    with _refusals():
+    with formula_refusals():
         return columns_needed(formula, table.frame.columns, others, **roles)
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def formula_refusals() -> Iterator[None]:
     """Convert errors of a formula to CommandError."""
     try:
         yield
@@ -177,7 +177,8 @@ def _refusals() -> Iterator[None]:
 
 def _takes(cls: type[Any], option: str) -> bool:
     if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
-        return hasattr(cls, "fit_formula")
+        known = signature(cls.fit_formula).parameters if hasattr(cls, "fit_formula") else {}
+        return option in known and (option == "formula" or not card_of(cls).in_order)
     if option == "covariates" and hasattr(cls, "fit_formula"):  # those depend on terms
         return False
     name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option)

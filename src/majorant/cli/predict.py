@@ -18,7 +18,7 @@ from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, Matrix, build_matrix, item_matrix
 from majorant.cli.parts import read_parts, writing_parts
 from majorant.cli.runs import Recipe, read_run
-from majorant.cli.series import in_order, series_matrix
+from majorant.cli.series import formula_of_series, in_order, series_matrix
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
 from majorant.cli.views import view_matrix, with_lost_views
@@ -91,15 +91,17 @@ def _predicted(
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
         return found, used.n_left_out, lost
     columns = replace(recipe.columns, target=None, weights=None)
+    is_series = card_of(estimator).in_order
     views = getattr(estimator, "views", None)
     if views is not None:
         table, lost = with_lost_views(table, views)
-    _check_columns(table, columns)
+    if not is_series:
+        _check_columns(table, columns)
     keeps_missing = allows_missing(estimator) and not drop_missing
     if views is not None:
         matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
-    elif card_of(estimator).in_order:
-        matrix, frame = series_of(recipe, table, drop_missing)
+    elif is_series:
+        matrix, frame = series_of(estimator, recipe, table, drop_missing)
     elif card_of(estimator).takes_text:
         matrix, _ = with_covariates(table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True))
     else:
@@ -112,11 +114,11 @@ def _predicted(
     return found, matrix.n_left_out, lost
 
 
-def series_of(recipe: Recipe, table: SourceTable, drop_missing: bool) -> tuple[Matrix, pl.DataFrame]:
+def series_of(estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: bool) -> tuple[Matrix, pl.DataFrame]:
     """Return the rows of a new table in order of time, and as the estimator takes them."""
-    columns = replace(recipe.columns, target=None, weights=None)
-    _check_columns(table, columns)
-    matrix = series_matrix(in_order(table, columns), columns, drop_missing, is_new=True)
+    columns, formula = replace(recipe.columns, target=None, weights=None), formula_of_series(estimator)
+    _check_columns(table, columns if formula is None else replace(columns, features=tuple(formula.columns)))
+    matrix = series_matrix(in_order(table, columns), columns, drop_missing, is_new=True, formula=formula)
     return matrix, matrix.as_seen(columns, recipe.standardisation)
 
 

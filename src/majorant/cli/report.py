@@ -11,7 +11,7 @@ from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
 from majorant.cli.runs import REPORT, TABLES, Recipe, read_run
-from majorant.cli.series import in_order, series_matrix
+from majorant.cli.series import formula_of_series, in_order, series_matrix
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import view_matrix
 from majorant.persistence import replacing
@@ -37,7 +37,8 @@ def rewrite_report(folder: Path) -> Path:
         if views is not None:
             matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
         elif card_of(estimator).in_order:
-            matrix = series_matrix(in_order(table, recipe.columns), recipe.columns, recipe.drop_missing)
+            series, own = in_order(table, recipe.columns), formula_of_series(estimator)
+            matrix = series_matrix(series, recipe.columns, recipe.drop_missing, formula=own)
         elif card_of(estimator).takes_text:
             matrix, _ = with_covariates(
                 table, recipe.columns, lambda part: item_matrix(part, recipe.columns, recipe.drop_missing)

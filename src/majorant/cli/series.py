@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError
-from majorant.cli.matrix import Columns, Matrix, build_matrix, check_there, is_numeric, labels_of
+from majorant.cli.formulas import formula_refusals
+from majorant.cli.matrix import Columns, Matrix, build_matrix, check_there, is_numeric, labels_of, refuse_spoilt
 from majorant.cli.tables import SourceTable
+from majorant.formulas import quoted
+from majorant.models.hidden_markov.formula import SeriesFormula
+from majorant.models.hidden_markov.sequences import sequences_of
 from majorant.summary import counted
 
 LONG = 1.5
@@ -69,8 +74,44 @@ def in_order(table: SourceTable, columns: Columns) -> Series:
     return Series(in_time, order.astype(np.int64) + 1, None if names is None else names[order], said)
 
 
-def series_matrix(series: Series, columns: Columns, drop_missing: bool, *, is_new: bool = False) -> Matrix:
+def series_formula(text: str, series: Series) -> SeriesFormula:
+    """Return what a formula learns from rows in order of time.
+
+    Raises
+    ------
+    CommandError
+        If the formula or the table cannot be used.
+    """
+    with formula_refusals():
+        learned = SeriesFormula.learn(text, series.table.frame, series.sequences)[0]
+    if learned.formula.groups is not None:
+        raise CommandError(
+            f"the formula {text!r} names the sequences after |.", f"Write --sequence {learned.formula.groups} instead."
+        )
+    for name in learned.columns:
+        refuse_spoilt(series.table, name, f"If it holds categories, write C({quoted(name)}).")
+    return learned
+
+
+def formula_of_series(estimator: Any) -> SeriesFormula | None:
+    """Return the formula of a fitted model of series; None where the table's columns are its features."""
+    return getattr(estimator, "formula_of_fit_", None)
+
+
+def series_matrix(
+    series: Series,
+    columns: Columns,
+    drop_missing: bool,
+    *,
+    is_new: bool = False,
+    formula: SeriesFormula | None = None,
+) -> Matrix:
     """Return the sorted rows; rows with a missing cell stay, and with `drop_missing` only advance time."""
+    if formula is not None:
+        frame = series.table.frame
+        with formula_refusals():
+            design = formula.design(frame, sequences_of(frame, None, series.sequences)[1])
+        return Matrix(design.to_numpy(), None, None, series.numbers, 0, sequences=series.sequences)
     matrix = build_matrix(series.table, columns, True, False, is_new=is_new)
     values = matrix.values
     if drop_missing:
