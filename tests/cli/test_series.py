@@ -94,6 +94,9 @@ def test_gaps_of_time_are_told(majorant: Callable[..., Any]) -> None:
     words = " ".join(answer.out.split())
     assert '2 steps of "hour" are longer than the usual 1: the longest is 4 after row 5.' in words
     assert "add a row with empty cells" in words
+    for command in ("predict", "forecast"):
+        told = " ".join(majorant(command, "run", "run.csv", "--out", f"{command}.csv").out.split())
+        assert 'Warning: 2 steps of "hour" are longer than the usual 1' in told
     answer = fitted(majorant, moves().with_columns(pl.col("hour") ** 2), "uneven", "--no-report")
     assert '"hour" is not evenly spaced: its steps are from 1 to 77.' in " ".join(answer.out.split())
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.registry import card_of
@@ -123,6 +125,15 @@ def test_rows_without_a_cell_and_long_series() -> None:
     assert section is not None and "last 300 of 500 rows" in section.notes[0]
     X[-300:] = np.nan
     assert states_section(measured(model, X)) is None
+
+
+def test_a_degenerate_fit_has_no_forecast() -> None:
+    X = np.array([[0.0], [1.0], [5.0]])
+    with pytest.warns(ConvergenceWarning):
+        model = mj.HiddenMarkovModel(3, effort="fast", random_state=0).fit(X)
+    assert not model.regular_
+    section = states_section(measured(model, X))
+    assert section is not None and section.table is None and "band" not in section.figure
 
 
 def test_lines_that_need_other_columns_have_no_forecast() -> None:

@@ -280,14 +280,14 @@ def predict(
     force: Force = False,
 ) -> None:
     """Apply a run's model to a new table."""
-    from majorant.cli.messages import labelled
+    from majorant.cli.messages import written
     from majorant.cli.predict import predict_and_write
     from majorant.cli.settings import parsed_names
 
     names = () if keep is None else parsed_names(keep)
     given = _given(sep, decimal, thousands, encoding, skip_rows, sheet)
     done = predict_and_write(run, table, out, drop_missing, force, keep=names, given=given)
-    print("\n".join(labelled("Wrote", done)))
+    print("\n".join(written(*done)))
 
 
 @app.command()
@@ -309,10 +309,10 @@ def forecast(
 ) -> None:
     """Say what follows the series of a table: means, intervals, and probabilities of the states."""
     from majorant.cli.forecast import forecast_and_write
-    from majorant.cli.messages import labelled
+    from majorant.cli.messages import written
 
     given = _given(sep, decimal, thousands, encoding, skip_rows, sheet)
-    print("\n".join(labelled("Wrote", forecast_and_write(run, table, out, steps, level, force, given))))
+    print("\n".join(written(*forecast_and_write(run, table, out, steps, level, force, given))))
 
 
 @app.command()

@@ -22,8 +22,8 @@ from majorant.summary import counted
 
 def forecast_and_write(
     folder: Path, table_path: Path, out: Path, steps: int, level: float, force: bool, given: Mapping[str, Any]
-) -> str:
-    """Write the forecast of every sequence of a table; return a sentence on what was done.
+) -> tuple[str, tuple[str, ...]]:
+    """Write the forecast of every sequence of a table; return what was done, and warnings, in sentences.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def forecast_and_write(
         able = [name for name, other in known_models().items() if other.in_order]
         raise CommandError(f"{card.title} has no forecast: it is no model of series.", f"One is {listed(able)}.")
     table = read_table(table_path, replace(recipe.reading, **given))
-    matrix, frame = series_of(estimator, recipe, table, recipe.drop_missing)
+    matrix, frame, said = series_of(estimator, recipe, table, recipe.drop_missing)
     with refusals(card):
         ahead = estimator.forecast(frame, steps, **matrix.given)
         low, high = ahead.interval(level)
@@ -57,4 +57,4 @@ def forecast_and_write(
     for k in range(ahead.states.shape[2]):
         found[f"probability_{k + 1}"] = ahead.states[:, :, k].ravel()
     write_table(found, out)
-    return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}"
+    return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}", said

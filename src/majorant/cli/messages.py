@@ -153,6 +153,11 @@ def parts_lines(block: Block, standardised: bool) -> list[str]:
     return lines
 
 
+def written(done: str, said: Sequence[str]) -> list[str]:
+    """Return what was written, and warnings about the table."""
+    return [*labelled("Wrote", done), *look_out_lines(said)]
+
+
 def look_out_lines(sentences: Sequence[str]) -> list[str]:
     """Return the lines of warnings."""
     return [line for sentence in sentences for line in wrapped(f"Warning: {sentence}", WIDTH, "", "         ")]

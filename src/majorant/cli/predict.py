@@ -35,10 +35,10 @@ def predict_and_write(
     *,
     keep: Sequence[str] = (),
     given: Mapping[str, Any] | None = None,
-) -> str:
-    """Write the parts of a new table's rows, with its ids and the columns to `keep`; return what was done in words.
+) -> tuple[str, tuple[str, ...]]:
+    """Write the parts of a new table's rows, with its ids and the columns to `keep`.
 
-    The table is read as that of the fit was, but for what is `given`.
+    Returns what was done, and warnings, in sentences. The table is read as that of the fit was, but for what is `given`.
     """
     check_writable_ending(out)
     check_new(out, force)
@@ -47,7 +47,7 @@ def predict_and_write(
     estimator, recipe = read_run(folder)
     is_by_bag = recipe.columns.bag is not None
     n_rows = n_left_out = 0
-    lost: list[str] = []
+    lost, said = list[str](), tuple[str, ...]()
     none_left: NoRowsLeftError | None = None
     reading = replace(recipe.reading, **(given or {}))
     parts = read_parts(table_path, reading, whole=is_by_bag or card_of(estimator).in_order)
@@ -55,7 +55,7 @@ def predict_and_write(
         for before, table in parts:
             n_rows += table.frame.height
             try:
-                found, n_without, lost = _predicted(estimator, recipe, table, before, drop_missing)
+                found, n_without, lost, said = _predicted(estimator, recipe, table, before, drop_missing)
             except NoRowsLeftError as error:
                 none_left, n_without = error, table.frame.height
             else:
@@ -67,9 +67,9 @@ def predict_and_write(
         check_new(out, force)  # another process may have written it meanwhile
     if is_by_bag:
         bags = f"{counted(writer.n_rows, 'bag')} of {counted(n_rows - n_left_out, 'row')}"
-        return f"{out}, {bags}, {n_left_out} left out"
+        return f"{out}, {bags}, {n_left_out} left out", ()
     without = f", without the view{'s' * (len(lost) > 1)} {listed(lost)}" if lost else ""
-    return f"{out}, {counted(writer.n_rows, 'row')}, {n_left_out} left out{without}"
+    return f"{out}, {counted(writer.n_rows, 'row')}, {n_left_out} left out{without}", said
 
 
 def check_new(out: Path, force: bool) -> None:
@@ -80,16 +80,16 @@ def check_new(out: Path, force: bool) -> None:
 
 def _predicted(
     estimator: Any, recipe: Any, table: SourceTable, before: int, drop_missing: bool
-) -> tuple[dict[str, Any], int, list[str]]:
-    """Return the predictions for a table's rows, the number of rows left out, and the views that the table lacks."""
-    lost: list[str] = []
+) -> tuple[dict[str, Any], int, list[str], tuple[str, ...]]:
+    """Return predictions for a table's rows, the number of rows left out, views that the table lacks, and warnings."""
+    lost, said = list[str](), tuple[str, ...]()
     formula = getattr(estimator, "formula_", None)
     if formula is not None:
         columns = Columns(formula.predictors(table.frame.columns))
         _check_columns(table, columns)
         used = complete_rows(table, columns.features, drop_missing, option=None)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
-        return found, used.n_left_out, lost
+        return found, used.n_left_out, lost, said
     columns = replace(recipe.columns, target=None, weights=None)
     is_series = card_of(estimator).in_order
     views = getattr(estimator, "views", None)
@@ -101,7 +101,7 @@ def _predicted(
     if views is not None:
         matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
     elif is_series:
-        matrix, frame = series_of(estimator, recipe, table, drop_missing)
+        matrix, frame, said = series_of(estimator, recipe, table, drop_missing)
     elif card_of(estimator).takes_text:
         matrix, _ = with_covariates(table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True))
     else:
@@ -111,15 +111,18 @@ def _predicted(
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):
         found = assigned_rows(estimator, frame, matrix, True, before)
-    return found, matrix.n_left_out, lost
+    return found, matrix.n_left_out, lost, said
 
 
-def series_of(estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: bool) -> tuple[Matrix, pl.DataFrame]:
-    """Return the rows of a new table in order of time, and as the estimator takes them."""
+def series_of(
+    estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: bool
+) -> tuple[Matrix, pl.DataFrame, tuple[str, ...]]:
+    """Return the rows of a new table in order of time, as the estimator takes them, and warnings about their times."""
     columns, formula = replace(recipe.columns, target=None, weights=None), formula_of_series(estimator)
     _check_columns(table, columns if formula is None else replace(columns, features=tuple(formula.columns)))
-    matrix = series_matrix(in_order(table, columns), columns, drop_missing, is_new=True, formula=formula)
-    return matrix, matrix.as_seen(columns, recipe.standardisation)
+    series = in_order(table, columns)
+    matrix = series_matrix(series, columns, drop_missing, is_new=True, formula=formula)
+    return matrix, matrix.as_seen(columns, recipe.standardisation), series.said
 
 
 def _check_columns(table: SourceTable, columns: Columns) -> None:

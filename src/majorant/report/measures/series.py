@@ -63,7 +63,9 @@ class Series:
         return self.mixture.labels[self.order]
 
     def forecast(self, n_steps: int) -> Any:
-        """Return the forecast of every sequence; None where it needs columns or last rows that are not known."""
+        """Return the forecast of every sequence; None of a degenerate fit, or without rows that it needs."""
+        if not self.mixture.regular:
+            return None
         try:
             return self.model.forecast(self.mixture.as_fitted, n_steps, **self.cuts)
         except (TypeError, ValueError):
