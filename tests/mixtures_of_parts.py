@@ -11,7 +11,7 @@ from majorant.data.chunks import Chunks
 from majorant.data.units import blocks_of
 from majorant.densities import Bernoulli, Categorical, Normal, Ordinal, Poisson, Product
 from majorant.engine.mixture import Mixture, OnData
-from majorant.laws import Chain, Gated, Grouped, Independent, Known
+from majorant.laws import Chain, Gated, GatedChain, Grouped, Independent, Known
 
 Array = NDArray[np.float64]
 N, D, K = 120, 4, 3
@@ -66,6 +66,8 @@ def laws(seed: int) -> dict[str, tuple[Any, list[NDArray[Any]]]]:
         "chain": (Chain(), [groups]),
         "stationary chain": (Chain("stationary"), [groups]),
         "known, chain": (Known(Chain()), [labels, groups]),
+        "gated chain": (GatedChain(2), [gate, groups]),
+        "known, gated chain": (Known(GatedChain(2)), [labels, gate, groups]),
     }
 
 

@@ -2,8 +2,9 @@
 
 from majorant.laws.chain import Chain
 from majorant.laws.gated import Gated
+from majorant.laws.gated_chain import GatedChain
 from majorant.laws.grouped import Grouped
 from majorant.laws.independent import Independent
 from majorant.laws.known import Known
 
-__all__ = ["Chain", "Gated", "Grouped", "Independent", "Known"]
+__all__ = ["Chain", "Gated", "GatedChain", "Grouped", "Independent", "Known"]
