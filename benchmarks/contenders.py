@@ -46,6 +46,25 @@ def cpu(run: Callable[[], Any]) -> tuple[Any, float]:
     return found, time.process_time() - begin
 
 
+def spherical_methods() -> dict[str, Method]:
+    """Methods that cluster directions; scikit-learn's are those of rows divided by their lengths."""
+
+    def theirs(X: Rows, k: int, s: int) -> Rows:
+        return PeerKMeans(k, n_init=10, random_state=s).fit(X / np.linalg.norm(X, axis=1, keepdims=True)).labels_
+
+    return {
+        "majorant": lambda X, k, s: mj.KMeans(k, metric="cosine", random_state=s).fit(X).labels_,
+        "majorant, fast": lambda X, k, s: mj.KMeans(k, metric="cosine", effort="fast", random_state=s).fit(X).labels_,
+        "scikit-learn, n_init=10, normalised rows": theirs,
+    }
+
+
+def sum_of_cosines(X: Rows, labels: Rows) -> float:
+    """The least sum of one minus the cosine between rows and the centres of their clusters."""
+    directions = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return len(X) - sum(np.linalg.norm(directions[labels == j].sum(axis=0)) for j in np.unique(labels))
+
+
 @cache
 def kmeans_methods(with_best: bool = False) -> dict[str, Method]:
     """Every method of k-means that is installed."""

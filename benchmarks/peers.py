@@ -1,6 +1,6 @@
 """majorant beside its peers in one table: quality and CPU time of whole fits in the same run, single thread.
 
-    python benchmarks/peers.py [--seeds 10] [--only kmeans,gaussian,regression] [--quick]
+    python benchmarks/peers.py [--seeds 10] [--only kmeans,spherical,gaussian,regression] [--quick]
 
 Tables come with scikit-learn and majorant, or are drawn here. Every method keeps its defaults but the number of starts,
 which its name tells. A line is one method on one table: the median over seeds of what its objective lacks to the best
@@ -24,7 +24,17 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 
-from contenders import Rows, Run, cpu, kmeans_methods, mixture_methods, r_runs, sum_of_squares  # sets threads first
+from contenders import (  # sets threads first
+    Rows,
+    Run,
+    cpu,
+    kmeans_methods,
+    mixture_methods,
+    r_runs,
+    spherical_methods,
+    sum_of_cosines,
+    sum_of_squares,
+)
 
 import numpy as np  # isort: skip
 from kmeans_race import a3_like
@@ -35,9 +45,17 @@ from sklearn.preprocessing import scale
 import majorant as mj
 from majorant.datasets import tone_csv
 
+IN_R = {"kmeans", "gaussian", "regression"}
 SAME_SSE = 1e-6
 SAME_NATS_A_ROW = 1e-3
-MODELS = {"kmeans": "k-means", "gaussian": "Gaussian mixture", "regression": "mixture of regressions"}
+MODELS = {
+    "kmeans": "k-means",
+    "spherical": "k-means by the cosine",
+    "gaussian": "Gaussian mixture",
+    "regression": "mixture of regressions",
+}
+SUMS = {"kmeans", "spherical"}
+"""Their objective is a sum over rows, of which the lowest is best, and differences are told in per cent."""
 HEAD = ["data", "model", "method", "gap to the best", "reach it", "CPU, ms", "/ majorant's"]
 
 
@@ -65,6 +83,11 @@ class Task:
                 name: lambda seed, run=run: sum_of_squares(self.X, run(self.X, self.k, seed))
                 for name, run in kmeans_methods().items()
             }
+        if self.model == "spherical":
+            return {
+                name: lambda seed, run=run: sum_of_cosines(self.X, run(self.X, self.k, seed))
+                for name, run in spherical_methods().items()
+            }
         if self.model == "gaussian":
             return {name: partial(run, self.X, self.k, self.detail) for name, run in mixture_methods().items()}
         return {"majorant": self._regression}
@@ -76,6 +99,8 @@ class Task:
         return model.log_likelihood_
 
     def from_r(self, seeds: int) -> tuple[dict[str, list[Run]], str]:
+        if self.model not in IN_R:
+            return {}, ""
         columns = {f"x{i + 1}": column for i, column in enumerate(self.X.T)}
         columns |= {} if self.y is None else {"y": self.y}
         columns |= {} if self.trials is None else {"trials": np.full(len(self.X), self.trials)}
@@ -97,6 +122,10 @@ def tasks(quick: bool) -> Iterator[Task]:
         yield Task("digits", "kmeans", 10, load_digits().data)
         yield Task("breast cancer", "kmeans", 20, scale(load_breast_cancer().data))
         yield Task("like A3", "kmeans", 50, a3_like(np.random.default_rng(0)))
+    yield Task("wine", "spherical", 10, wine)
+    if not quick:
+        yield Task("digits", "spherical", 10, load_digits().data)
+        yield Task("breast cancer", "spherical", 20, scale(load_breast_cancer().data))
     yield Task("iris", "gaussian", 3, iris, detail="full")
     if not quick:
         yield Task("wine", "gaussian", 3, wine, detail="diag")
@@ -138,7 +167,7 @@ def lines(task: Task, found: dict[str, list[Run]]) -> list[str]:
     """The rows of the table."""
     values = {name: np.array([run.value for run in runs]) for name, runs in found.items()}
     every = np.concatenate(list(values.values()))
-    is_sse = task.model == "kmeans"
+    is_sse = task.model in SUMS
     best = np.nanmin(every) if is_sse else np.nanmax(every)
     same = SAME_SSE * best if is_sse else SAME_NATS_A_ROW * len(task.X)
     own = float(np.nanmedian([run.seconds for run in found["majorant"]]))

@@ -41,7 +41,7 @@ nb::dict bookkeeping(const SwapSearch& search) {
 
 template <class T>
 void bind_swap_factory(nb::module_& m) {
-    m.def("swap_search", [](Mat<const T> x, Vec<const double> w, int64_t k, uint64_t seed) {
+    m.def("swap_search", [](Mat<const T> x, Vec<const double> w, int64_t k, uint64_t seed, bool on_sphere) {
         const size_t n = x.shape(0), d = x.shape(1);
         need(n > 0 && d > 0 && n < (size_t(1) << 31), "x must be (n, d) with 0 < n < 2^31 and d > 0");
         need(k > 0 && size_t(k) <= n, "k must lie in [1, n]");
@@ -50,9 +50,9 @@ void bind_swap_factory(nb::module_& m) {
         need(w.shape(0) == n, "weights must have one entry a row");
         for (size_t i = 0; i < n; i++) need(w(i) > 0, "weights must be positive");
         nb::gil_scoped_release release;
-        return table<T>().swap_search(n, d, k, x.data(), w.data(), seed);
-    }, nb::arg("x").noconvert(), nb::arg("w").noconvert(), nb::arg("k"), nb::arg("seed"), nb::keep_alive<0, 1>(),
-       nb::keep_alive<0, 2>(), nb::rv_policy::take_ownership);
+        return table<T>().swap_search(n, d, k, x.data(), w.data(), seed, on_sphere);
+    }, nb::arg("x").noconvert(), nb::arg("w").noconvert(), nb::arg("k"), nb::arg("seed"),
+       nb::arg("on_sphere") = false, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::rv_policy::take_ownership);
 }
 
 }  // namespace

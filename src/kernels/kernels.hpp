@@ -83,8 +83,9 @@ struct Table {
     void (*regression_greedy)(int64_t n, int64_t p, int64_t k, const T* x, const T* y, const double* w, int64_t candidates,
                               int64_t steps, const double* mass, const double* uniforms, double* coef);
 
-    // k-means by swaps of centres; weights are not null. The arrays must outlive the search.
-    SwapSearch* (*swap_search)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed);
+    // k-means by swaps of centres; weights are not null. The arrays must outlive the search. On the sphere, rows and
+    // centres have length one, and centres are the directions of sums in place of means.
+    SwapSearch* (*swap_search)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere);
 
     // Energies (n, k) of rows under Gaussian components.
     void (*gauss_energies)(int64_t n, const T* x, const Gaussians& components, T* out);

@@ -5,16 +5,16 @@
 namespace majorant::MAJORANT_ISA {
 
 template <class T>
-SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed) {
+SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere) {
     switch (d) {
         case 1:  // and a column of zeros, which changes no sum
-        case 2: return new Search<2>(n, d, k, x, w, seed);
-        case 3: return new Search<3>(n, d, k, x, w, seed);
-        default: return new Search<0>(n, d, k, x, w, seed);
+        case 2: return new Search<2>(n, d, k, x, w, seed, on_sphere);
+        case 3: return new Search<3>(n, d, k, x, w, seed, on_sphere);
+        default: return new Search<0>(n, d, k, x, w, seed, on_sphere);
     }
 }
 
-template SwapSearch* swap_search<float>(int64_t, int64_t, int64_t, const float*, const double*, uint64_t);
-template SwapSearch* swap_search<double>(int64_t, int64_t, int64_t, const double*, const double*, uint64_t);
+template SwapSearch* swap_search<float>(int64_t, int64_t, int64_t, const float*, const double*, uint64_t, bool);
+template SwapSearch* swap_search<double>(int64_t, int64_t, int64_t, const double*, const double*, uint64_t, bool);
 
 }  // namespace majorant::MAJORANT_ISA

@@ -7,6 +7,6 @@ namespace majorant::MAJORANT_ISA {
 
 // Points and weights are copied where they are needed later, except for those that seeding reads: they must stay.
 template <class T>
-SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed);
+SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere);
 
 }  // namespace majorant::MAJORANT_ISA

@@ -14,13 +14,14 @@ template <int D>
 class Assignment {
 public:
     const int64_t n, k, stride;  // stride: columns of centres and rows, with zeros up to whole vectors
+    const bool on_sphere;        // centres of length one: the directions of sums, not the means
     Points<D> points;
     SwapState state;
     std::vector<int32_t> moved;  // the centres that `refresh` has to look at
 
     template <class T>
-    Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w)
-        : n(n), k(k), stride(D ? D : whole_packs(d)), points(n, d, x, w), is_moved_(k), relevant_(size_t(k) * k),
+    Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w, bool on_sphere)
+        : n(n), k(k), stride(D ? D : whole_packs(d)), on_sphere(on_sphere), points(n, d, x, w), is_moved_(k), relevant_(size_t(k) * k),
           n_relevant_(k), stamp_(n, 0), log_(n) {
         const int64_t padded = points.n_blocks * lanes;
         SwapState& s = state;
@@ -72,6 +73,14 @@ public:
         state.objective = sum;
     }
 
+    // What a sum is divided by to be a centre: its mass or, on the sphere, its length; 0 where it has no direction.
+    double size_of(int64_t j) const {
+        if (!on_sphere) return state.mass[j];
+        const double* sum = state.sums.data() + j * stride;
+        const double length = std::sqrt(std::inner_product(sum, sum + stride, sum, 0.0));
+        return length > 1e-12 * state.mass[j] ? length : 0.0;
+    }
+
     // Centres farther than sqrt(still) from their means go there and become `moved`. False if none does.
     [[gnu::noinline]] bool move_to_means(double still) {
         moved.clear();
@@ -79,7 +88,9 @@ public:
             if (state.members[j] == 0) continue;
             double* c = centre(j);
             const double* sum = state.sums.data() + j * stride;
-            const double share = 1.0 / state.mass[j];
+            const double size = size_of(j);
+            if (!(size > 0)) continue;
+            const double share = 1.0 / size;
             double shift = 0.0;
             for (int64_t l = 0; l < stride; l++) shift += (sum[l] * share - c[l]) * (sum[l] * share - c[l]);
             if (!(shift > still)) continue;

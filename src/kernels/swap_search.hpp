@@ -29,8 +29,8 @@ template <int D>
 class Search final : public SwapSearch {
 public:
     template <class T>
-    Search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed)
-        : a_(n, d, k, x, w), d_(d), total_weight_(std::accumulate(w, w + n, 0.0)), draws_(mixed(seed)),
+    Search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere)
+        : a_(n, d, k, x, w, on_sphere), d_(d), total_weight_(std::accumulate(w, w + n, 0.0)), draws_(mixed(seed)),
           chunk_costs_((n + chunk - 1) / chunk), loss_of_removal_(k),
           choose_([=](const double* uniforms, int64_t* chosen) { plus_plus<T>(n, d, k, 1, x, w, uniforms, chosen); }) {}
 
@@ -272,43 +272,77 @@ private:
         return best;
     }
 
-    // One pass over the points; each goes to the cluster where the objective ends lowest after both means have moved.
+    // What a cluster costs more, over the weight w, when a point at this squared distance joins it and its centre follows.
+    double joining(double size, double w, double square) const {
+        const double all = size + w;
+        if (!a_.on_sphere) return square * (size / all);
+        return 2.0 * size * square / (all + std::sqrt(std::max(all * all - w * size * square, 0.0)));
+    }
+
+    // What it costs less when the point leaves, and what is left of its size.
+    std::pair<double, double> leaving(double size, double w, double square) const {
+        const double left = size - w;
+        if (!a_.on_sphere) return {size / left * square, left};
+        const double length = std::sqrt(left * left + w * size * square);
+        return {left > 0 ? 2.0 * size * square / (left + length) : 2.0 * (length - left) / w, length};
+    }
+
+    // The centre of a cluster of this size after weight w has come to it (or has left it, below zero); its new size.
+    double shift_centre(double* centre, double size, double w, const double* row) const {
+        if (!a_.on_sphere) {
+            for (int64_t l = 0; l < a_.stride; l++) centre[l] += w / (size + w) * (row[l] - centre[l]);
+            return size + w;
+        }
+        for (int64_t l = 0; l < a_.stride; l++) centre[l] = size * centre[l] + w * row[l];
+        const double length = std::sqrt(std::inner_product(centre, centre + a_.stride, centre, 0.0));
+        for (int64_t l = 0; l < a_.stride; l++) centre[l] /= length;
+        return length;
+    }
+
+    // Size and centre of a cluster without one of its points, from the others.
+    double without(int64_t point, int64_t cluster, const std::vector<int32_t>& labels, std::vector<double>& centre) const {
+        double mass = 0.0;
+        std::fill(centre.begin(), centre.end(), 0.0);
+        for (int64_t i = 0; i < a_.n; i++) {
+            if (labels[i] != cluster || i == point) continue;
+            mass += a_.points.weights[i];
+            for (int64_t l = 0; l < a_.stride; l++) centre[l] += a_.points.weights[i] * a_.points.row(i)[l];
+        }
+        const double size =
+            a_.on_sphere ? std::sqrt(std::inner_product(centre.begin(), centre.end(), centre.begin(), 0.0)) : mass;
+        for (double& c : centre) c /= size;
+        return size;
+    }
+
+    // One pass over the points; each goes to the cluster where the objective ends lowest after both centres have moved.
     int64_t sweep_single_moves() {
         SwapState& s = a_.state;
         const int64_t n = a_.n, k = a_.k, stride = a_.stride;
         std::vector<int32_t> labels(s.nearest.begin(), s.nearest.begin() + n);
-        std::vector<double> mass = s.mass, centre_without(stride);
+        std::vector<double> sizes(k), centre_without(stride);
+        for (int64_t j = 0; j < k; j++) sizes[j] = a_.size_of(j);
         std::vector<int64_t> members = s.members;
         std::vector<char> touched(k, 0);
-        double least_mass = *std::min_element(mass.begin(), mass.end());
+        double least_size = *std::min_element(sizes.begin(), sizes.end());
         int64_t moves = 0;
         for (int64_t i = 0; i < n; i++) {
             const int64_t from = labels[i];
             if (members[from] <= 1) continue;
             const double w = a_.points.weights[i];
-            double left = mass[from] - w;
             // The least that joining another cluster can cost is above what leaving this one wins.
-            if (s.second_square[i] * least_mass * left >= s.first_square[i] * mass[from] * (least_mass + w)) continue;
-            double won;
-            if (left < 1e-6 * mass[from]) {  // nearly all the weight is this point's: its centre says nothing of the others
-                left = 0.0;
-                std::fill(centre_without.begin(), centre_without.end(), 0.0);
-                for (int64_t other = 0; other < n; other++)
-                    if (labels[other] == from && other != i) {
-                        left += a_.points.weights[other];
-                        for (int64_t l = 0; l < stride; l++)
-                            centre_without[l] += a_.points.weights[other] * double(a_.points.row(other)[l]);
-                    }
-                for (double& c : centre_without) c /= left;
-                won = left / (left + w) * a_.points.to(i, centre_without.data());
-            } else {
-                won = mass[from] / left * a_.points.to(i, a_.centre(from));
+            if (joining(least_size, w, s.second_square[i]) >= leaving(sizes[from], w, s.first_square[i]).first) continue;
+            auto [won, left] = leaving(sizes[from], w, a_.points.to(i, a_.centre(from)));
+            const bool is_most = left < 1e-6 * sizes[from];  // then the centre says nothing of the cluster's other points
+            if (is_most) {
+                left = without(i, from, labels, centre_without);
+                if (!(left > 0)) continue;
+                won = joining(left, w, a_.points.to(i, centre_without.data()));
             }
             double least = won * (1 - 1e-10);
             int64_t to = -1;
             for (int64_t j = 0; j < k; j++) {
                 if (j == from) continue;
-                const double cost = a_.points.to(i, a_.centre(j)) * (mass[j] / (mass[j] + w));
+                const double cost = joining(sizes[j], w, a_.points.to(i, a_.centre(j)));
                 if (cost < least) {
                     least = cost;
                     to = j;
@@ -317,20 +351,18 @@ private:
             if (to < 0) continue;
             moves++;
             const double* row = a_.points.row(i);
-            double *source = a_.centre(from), *target = a_.centre(to);
-            if (left < 1e-6 * mass[from]) {
-                std::copy(centre_without.begin(), centre_without.end(), source);
+            if (is_most) {
+                std::copy(centre_without.begin(), centre_without.end(), a_.centre(from));
+                sizes[from] = left;
             } else {
-                for (int64_t l = 0; l < stride; l++) source[l] -= w / left * (row[l] - source[l]);
+                sizes[from] = shift_centre(a_.centre(from), sizes[from], -w, row);
             }
-            for (int64_t l = 0; l < stride; l++) target[l] += w / (mass[to] + w) * (row[l] - target[l]);
-            mass[from] = left;
-            mass[to] += w;
+            sizes[to] = shift_centre(a_.centre(to), sizes[to], w, row);
             members[from]--;
             members[to]++;
             labels[i] = int32_t(to);
             touched[from] = touched[to] = 1;
-            least_mass = std::min(least_mass, left);
+            least_size = std::min({least_size, sizes[from], sizes[to]});
         }
         if (moves) {
             a_.moved.clear();

@@ -38,7 +38,7 @@ def predict_and_write(
 ) -> tuple[str, tuple[str, ...]]:
     """Write the parts of a new table's rows, with its ids and the columns to `keep`.
 
-    Returns what was done, and warnings, in sentences. The table is read as that of the fit was, but for what is `given`.
+    Returns what was done, and warnings, in sentences. The table is read as that of the fit, but for what is `given`.
     """
     check_writable_ending(out)
     check_new(out, force)

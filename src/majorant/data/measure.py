@@ -74,7 +74,7 @@ class Measure:
         return points.astype(np.float64) / self.scale + self.origin
 
 
-def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Measure:
+def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None, *, centred: bool = True) -> Measure:
     """Return the weighted empirical measure of rows.
 
     Parameters
@@ -83,6 +83,8 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
         Finite numbers, float32 or float64, or, in an array, NaN where an entry is missing.
     weights : ndarray of shape (n_rows,), optional
         Nonnegative, not all zero.
+    centred : bool
+        Whether the origin lies amid the rows of an array; otherwise at zero, as for directions.
 
     Returns
     -------
@@ -102,7 +104,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
     positions = np.full(X.shape[0], -1, dtype=np.intp)
     positions[places] = np.cumsum(is_new, dtype=np.intp) - 1
     merged = _merge(None if weights is None else weights[places], is_new)
-    points, origin, scale = standard_units(rows, order[is_new.astype(bool)])
+    points, origin, scale = standard_units(rows, order[is_new.astype(bool)], centred=centred)
     return Measure(points, merged, positions, origin, scale)
 
 
@@ -152,7 +154,9 @@ def _merge(w: NDArray[np.float64] | None, is_new: NDArray[np.uint8]) -> NDArray[
     return np.add.reduceat(w, starts)
 
 
-def standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64], float]:
+def standard_units(
+    rows: Any, order: NDArray[np.int64], *, centred: bool = True
+) -> tuple[Any, NDArray[np.float64], float]:
     """Return the rows named by `order` in units in which squares are safe, with the origin and the scale."""
     dtype = rows.dtype
     if sparse.issparse(rows):
@@ -166,7 +170,7 @@ def standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np
     farthest = float(np.fmax.reduce(np.maximum(np.abs(low), np.abs(high)), initial=0.0))
     if scale > 1.0:  # tiny differences of large numbers: the numbers themselves must stay in range
         scale = min(scale, 2.0 ** min(1000 - int(np.frexp(farthest)[1]), 1000))
-    origin = amid(rows, order)
+    origin = amid(rows, order) if centred else np.zeros(rows.shape[1])
     points = np.empty((len(order), rows.shape[1]), dtype=dtype)
     _kernels.standard_rows(rows, order, scale, origin * scale, points)
     return points, origin, scale

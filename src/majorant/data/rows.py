@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.data.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks, Mapped, Source
+from majorant.data.directions import unit_rows
 from majorant.data.measure import Measure, amid, empirical_measure, safe_scale
 from majorant.data.scratch import cached
 from majorant.data.storage import StoredRows, mapped
@@ -65,9 +66,9 @@ class Rows:
         return dtype
 
 
-def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Rows:
-    """Return the distinct rows of an array, weighted."""
-    measure = empirical_measure(X, weights)
+def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None, *, on_sphere: bool = False) -> Rows:
+    """Return the distinct rows of an array, weighted; those on the sphere, of length one already, are not centred."""
+    measure = empirical_measure(X, weights, centred=not on_sphere)
     uniform = bool((measure.weights == 1.0).all())
     data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
     n_missing, lost = 0, 0.0
@@ -85,8 +86,12 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
     )
 
 
-def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_missing: bool = False) -> Rows:
+def rows_streamed(
+    source: StoredRows, seed: int, n_jobs: int | None, *, allow_missing: bool = False, on_sphere: bool = False
+) -> Rows:
     """Return all rows of a stream, and a sample of them drawn uniformly: one pass.
+
+    On the sphere each row is divided by its length, and none is centred.
 
     Raises
     ------
@@ -95,7 +100,8 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     """
     d = source.n_features
     drawn = drawn_rows(source.n_units, d, seed)
-    head = next(source.blocks()).columns[0]
+    rows_of: Source = Mapped(source, _directions) if on_sphere else source
+    head = next(rows_of.blocks()).columns[0]
     shift = np.nan_to_num(head[np.isnan(head).argmin(axis=0), np.arange(d)].astype(np.float64))
 
     def visit(block: Block) -> _Pass:
@@ -112,7 +118,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
         return _Pass(low, high, there, w @ moved, squares, int(missing.sum()), [block.columns[0][own]], [w[own]])
 
-    seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
+    seen = Chunks(rows_of, n_jobs=n_jobs).map_sum(visit)
     if not seen.there.all():
         raise ValueError(unobserved_message(seen.there == 0, source.names))
     reach = float(np.max(np.maximum(seen.high - shift, shift - seen.low), initial=0.0))
@@ -124,7 +130,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     variances = np.maximum(seen.squares / seen.there - mean**2, 0.0)
     rows, weights = np.concatenate(seen.sample), np.concatenate(seen.weights) if source.has_weights else None
     origin = amid(rows, np.arange(len(rows)))
-    origin = np.where(np.isnan(origin), shift, origin)
+    origin = np.zeros(d) if on_sphere else np.where(np.isnan(origin), shift, origin)
     scale = safe_scale(float(np.max(np.maximum(seen.high - origin, origin - seen.low), initial=0.0)), source.dtype)
 
     dtype = source.dtype
@@ -135,12 +141,12 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
             moved *= scale
         return np.ascontiguousarray(moved, dtype=dtype)
 
-    sample = empirical_measure(rows, weights)
+    sample = empirical_measure(rows, weights, centred=not on_sphere)
     # The sample in the units of the stream: seeds found on it must mean the same there.
     points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=dtype)
     measure = Measure(points, sample.weights, sample.positions, origin, scale)
     scatter = float(np.sum(variances + (shift + mean - origin) ** 2)) * total * scale**2
-    data = Chunks(cached(mapped(source, standard), source.cache), n_jobs=n_jobs)
+    data = Chunks(cached(mapped(rows_of, standard), source.cache), n_jobs=n_jobs)
     return Rows(
         data,
         measure,
@@ -150,6 +156,10 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         n_missing=seen.n_missing,
         missing_weight=total * d - float(seen.there.sum()),
     )
+
+
+def _directions(block: Block) -> tuple[Any, ...]:
+    return (unit_rows(block.columns[0], first=block.first), *block.columns[1:])
 
 
 def drawn_rows(n_rows: int, n_features: int, seed: int) -> NDArray[np.intp]:

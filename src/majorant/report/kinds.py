@@ -92,8 +92,8 @@ def clustering_header(clustering: Clustering) -> Header:
     facts = (
         _shape(clustering),
         (
-            escaped(capital(clustering.card.objective_name)),
-            numbers.objective(clustering.objective, clustering.card.objective_name),
+            escaped(capital(search.objective_name)),
+            numbers.objective(clustering.objective, search.objective_name),
             "",
         ),
         ("Variance explained", numbers.DASH if math.isnan(explained) else numbers.percent(explained), ""),

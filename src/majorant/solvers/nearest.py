@@ -93,8 +93,11 @@ def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], 
     return out
 
 
-def centres_of(s: NDArray[np.float64], old: NDArray[Any]) -> tuple[NDArray[Any], float]:
+def centres_of(s: NDArray[np.float64], old: NDArray[Any], *, on_sphere: bool = False) -> tuple[NDArray[Any], float]:
     """Return the centres of smallest weighted sum of squares, and that sum; a centre without weight is unchanged.
+
+    On the sphere centres have length one: they are the directions of the sums of rows. One without direction is
+    unchanged.
 
     Parameters
     ----------
@@ -104,6 +107,15 @@ def centres_of(s: NDArray[np.float64], old: NDArray[Any]) -> tuple[NDArray[Any],
     """
     mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
     shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
-    centres = (old + shift).astype(old.dtype)
+    centres = old + shift
+    centres = (directions_of(centres, old) if on_sphere else centres).astype(old.dtype)
     moved = centres.astype(np.float64) - old
     return centres, float(spread.sum() + np.sum(moved * (mass * moved - 2 * sums)))
+
+
+def directions_of(means: NDArray[np.float64], old: NDArray[Any]) -> NDArray[np.float64]:
+    """Divide means by their lengths; one without direction is the old centre, or any direction where that is zero."""
+    length = np.sqrt(np.einsum("kl,kl->k", means, means))[:, None]
+    directions = np.divide(means, length, out=old.astype(np.float64), where=length > 1e-12)
+    directions[~directions.any(axis=1), 0] = 1.0
+    return np.asarray(directions)

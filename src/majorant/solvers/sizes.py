@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.solvers.nearest import squared_distances
+from majorant.solvers.nearest import directions_of, squared_distances
 
 Array = NDArray[np.float64]
 
@@ -204,7 +204,14 @@ class SizedResult:
 
 
 def sized_kmeans(
-    points: Any, weights: Array, centres: Array, sizes: Sizes, *, max_iter: int, tolerance: float
+    points: Any,
+    weights: Array,
+    centres: Array,
+    sizes: Sizes,
+    *,
+    max_iter: int,
+    tolerance: float,
+    on_sphere: bool = False,
 ) -> SizedResult:
     """Assign rows within sizes and move centres to the means, in turn, until no label changes or centres stand still.
 
@@ -217,6 +224,8 @@ def sized_kmeans(
     max_iter : int
     tolerance : float
         Sum of squared shifts of centres up to which they stand still.
+    on_sphere : bool
+        Whether rows and centres have length one: centres are then the directions of sums.
     """
     centres = np.asarray(centres, dtype=np.float64)
     assigned = assign_within(square_costs(points, centres), weights, sizes)
@@ -225,6 +234,7 @@ def sized_kmeans(
         mass = assigned.mass.sum(axis=1)
         sums = np.asarray(assigned.mass @ points, dtype=np.float64)
         means = np.divide(sums, mass[:, None], out=centres.copy(), where=mass[:, None] > 0)
+        means = directions_of(means, centres) if on_sphere else means
         moved = float(np.sum((means - centres) ** 2))
         before, centres = assigned, means
         assigned = assign_within(square_costs(points, centres), weights, sizes, before.prices)

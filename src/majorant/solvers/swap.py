@@ -73,7 +73,7 @@ class SwapResult:
     Attributes
     ----------
     centres : ndarray of shape (k, d), float64
-        Means of the points nearest to them.
+        Means of the points nearest to them, or on the sphere the directions of their sums.
     labels : ndarray of shape (n,), int32
         The nearest centre of every point.
     objective : float
@@ -105,6 +105,7 @@ def swap_search(
     seed: int,
     effort: Literal["fast", "default", "best"] | Effort = "default",
     max_passes: int = 1000,
+    on_sphere: bool = False,
     callback: Callable[[float], None] | None = None,
 ) -> SwapResult:
     """Search for the k centres of least weighted sum of squared distances.
@@ -124,6 +125,8 @@ def swap_search(
         points x centres x columns, one start, and perturbations in inverse proportion to the root of that size.
     max_passes : int
         Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
+    on_sphere : bool
+        Whether points and centres have length one: centres are then the directions of sums, in place of means.
     callback : callable, optional
         Called with the best objective after the first descent and after every perturbation.
 
@@ -150,7 +153,7 @@ def swap_search(
     if d == 0:
         points = np.zeros((n, 1), dtype=points.dtype)
     plan = _plan(effort, n, d, k)
-    search = _kernels.swap_search(points, weights, k, seed)
+    search = _kernels.swap_search(points, weights, k, seed, on_sphere)
     search.configure(candidates=3, local_steps=4, still=1e-5, accepted=plan.accepted, progress=plan.progress)
     optima: list[tuple[str, float]] = []
     steps: list[float] = []

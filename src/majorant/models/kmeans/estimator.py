@@ -28,13 +28,15 @@ from majorant._validation import (
     validate_data,
     with_small_indices,
 )
-from majorant.data.chunks import Block, Chunks
-from majorant.data.measure import safe_scale, square_unit, without_empty_columns
+from majorant.data.chunks import Chunks
+from majorant.data.directions import unit_rows
+from majorant.data.measure import square_unit, without_empty_columns
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import LatentVariableModel
 from majorant.models.kmeans.certify import certificate
+from majorant.models.kmeans.nearest_rows import OBJECTIVES, FittedCentres, Metric
 from majorant.models.kmeans.search import SEEDED, Search, cluster_weights
 from majorant.models.kmeans.sized import assigned_within, check_sizes, rows_within, sized_search
 from majorant.models.kmeans.summary import kmeans_summary
@@ -43,7 +45,6 @@ from majorant.results.certificate import Certificate
 from majorant.search.effort import EFFORTS, Effort
 from majorant.search.record import SearchReport
 from majorant.solvers.intervals import EXACT
-from majorant.solvers.nearest import assign, squared_distances
 from majorant.starts.restarts import Best
 from majorant.summary import Summary
 
@@ -73,7 +74,7 @@ OF_MISSING = (
         objective_title="sum of squared distances",
         objective_attribute="inertia_",
         estimates=("cluster_centers_",),
-        objective_set_by=("size_min", "size_max"),
+        objective_set_by=("metric", "size_min", "size_max"),
     )
 )
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]
@@ -107,6 +108,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         How long the swap search goes on: one start and no perturbations; three starts and at most 40 perturbations;
         or at most 600 (on large data one start and fewer perturbations). It stops early when starts and perturbations
         keep leading to the same optimum.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine": spherical k-means [5]_, for text and embeddings. Each row is divided by its length, centres have
+        length one, and the sum of one minus the cosine, weighted, is minimised: half the sum of squared distances
+        under that constraint. Rows of zeros are refused.
     size_min, size_max : float, optional
         The smallest and the largest weight of a cluster; without weights, its number of rows. Each assignment is then
         the cheapest one within these sizes [4]_, and `inertia_` its SSE. Descents begin at the end of a search without
@@ -136,7 +141,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row.
     inertia_ : float
-        Weighted sum of squared distances to the nearest centre (SSE).
+        Weighted sum of squared distances to the nearest centre (SSE), or of one minus the cosine to it.
     n_iter_ : int
         Iterations of the start that was kept; accepted steps of a swap search.
     n_features_in_ : int
@@ -157,6 +162,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     .. [2] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.1.
     .. [3] P. Fränti, "Efficiency of random swap clustering", Journal of Big Data, 2018.
     .. [4] P. S. Bradley, K. P. Bennett, A. Demiriz, "Constrained k-means clustering", Microsoft Research, 2000.
+    .. [5] I. S. Dhillon, D. S. Modha, "Concept decompositions for large sparse text data using clustering", Machine
+       Learning, 2001.
 
     Examples
     --------
@@ -177,6 +184,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         n_init: str | int = "auto",
         algorithm: Literal["swap", "lloyd", "elkan"] = "swap",
         effort: Effort = "default",
+        metric: Metric = "euclidean",
         size_min: float | None = None,
         size_max: float | None = None,
         bounds: BoundPolicy | None = None,
@@ -192,6 +200,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.n_init = n_init
         self.algorithm = algorithm
         self.effort = effort
+        self.metric = metric
         self.size_min = size_min
         self.size_max = size_max
         self.bounds = bounds
@@ -225,6 +234,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         """
         with self._all_or_nothing():
             self._check_parameters()
+            on_sphere = self.metric == "cosine"
             random = check_random_state(self.random_state)
             source = stored_rows(X)
             if source is None:
@@ -232,6 +242,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                     X = validate_data(self, with_small_indices(X), **ACCEPTED)
                 check_csr(X)
                 n = X.shape[0]
+                X = unit_rows(X) if on_sphere else X
             else:
                 n = self._check_stored(source, reset=True)
             check_enough_rows(n, "n_clusters", self.n_clusters, "cluster")
@@ -241,18 +252,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 if isinstance(self.init, str):
                     found, occupied = without_empty_columns(X)
                 weights = check_sample_weight(sample_weight, n)
-                rows = rows_in_memory(found, weights, self.n_jobs)
+                rows = rows_in_memory(found, weights, self.n_jobs, on_sphere=on_sphere)
             else:
                 source.weigh(sample_weight)
-                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
+                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs, on_sphere=on_sphere)
             self._warn_of_repeats(rows)
             unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
+            unit *= 0.5 if on_sphere else 1.0
             search = Search(self, unit)
             sizes = check_sizes(self.size_min, self.size_max, rows.data.total_weight, self.n_clusters)
             if sizes is None:
                 best, note = search.find(rows, X, random)
                 self._keep(rows, best, note, unit, occupied, keeps_order=search.keeps_order)
-                self.labels_ = self._nearest(X if source is None else source)
+                self.labels_ = self._fitted.nearest(X if source is None else source, self.n_jobs)
                 return self
             if source is not None or self.bounds is not None:
                 raise ValueError("size_min and size_max need rows in memory, not a stream, and no bound policy")
@@ -260,7 +272,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             self._keep(rows, best, "", unit, occupied, keeps_order=True)
             self.labels_ = rows_within(mass, rows.measure.positions, weights)
             if (without := self.labels_ < 0).any():
-                self.labels_[without] = self._nearest(X[without])
+                self.labels_[without] = self._fitted.nearest(X[without], self.n_jobs)
         return self
 
     def _check_parameters(self) -> None:
@@ -268,6 +280,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         check_runs(self)
         check_choice("algorithm", self.algorithm, ["swap", "lloyd", "elkan"])
         check_choice("effort", self.effort, EFFORTS)
+        check_choice("metric", self.metric, list(OBJECTIVES))
         if isinstance(self.init, str):
             check_choice("init", self.init, [*SEEDED, "random-partition"], or_else=", an array or a callable")
         check_bounds(self.bounds)
@@ -294,46 +307,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.inertia_ = float(solution.objective * unit)
         self.n_iter_ = solution.n_iter
         if self.n_clusters == 1:
-            certain = "One cluster has its best centre at the mean of the rows, so no better one exists."
+            place = "at the mean" if self.metric == "euclidean" else "in the direction of the sum"
+            certain = f"One cluster has its best centre {place} of the rows, so no better one exists."
         elif self.inertia_ == 0 and not rows.is_stream and rows.measure.n_points <= self.n_clusters:
             certain = "Every distinct row has a centre of its own, so no better solution exists."
         elif best.records[0].source == EXACT:
             certain = "The rows differ in one column only, where dynamic programming finds the best of all solutions."
-        self.search_ = SearchReport(best.records, "SSE", "min", note=note, certain=certain).scaled(unit)
+        self.search_ = SearchReport(best.records, OBJECTIVES[self.metric], note=note, certain=certain).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 
-    def _nearest(self, X: Any) -> NDArray[np.int32]:
-        """Return the nearest centre of each row; a row's answer does not depend on the other rows."""
-        centres, to_units, _ = self._units(sparse.issparse(X))
-
-        def nearest(block: Block) -> NDArray[np.int32]:
-            labels = np.full(len(block), -1, dtype=np.int32)
-            assign(to_units(block.columns[0], pull_in=True), None, centres, labels, with_moments=False)
-            return labels
-
-        return Chunks(X, n_jobs=self.n_jobs).map_rows(nearest, (), np.int32)
-
-    def _units(self, is_sparse: bool) -> tuple[NDArray[Any], Callable[..., Any], float]:
-        """Return the centres in units in which distances do not overflow, the map of rows to them, and the scale."""
-        centres = self.cluster_centers_
-        dtype = np.dtype(np.float32 if centres.dtype == np.float32 else np.float64)
-        scale = safe_scale(float(np.abs(centres).max(initial=0.0)), dtype)
-        limit = 1e15 if dtype == np.float32 else 1e150  # a square of more might overflow
-
-        def to_units(x: Any, pull_in: bool = False) -> Any:
-            if is_sparse:
-                return sparse.csr_matrix(x if scale == 1.0 else x.astype(np.float64) * scale, dtype=dtype)
-            x = np.ascontiguousarray(x if scale == 1.0 else x.astype(np.float64) * scale, dtype=dtype)
-            farthest = max(float(x.max(initial=0)), -float(x.min(initial=0)))
-            if farthest <= limit:
-                return x
-            if not pull_in:
-                raise ValueError(f"X holds {farthest / scale:.0e}, too far from the centres to be squared: rescale X")
-            # So far out a row's direction alone decides which centre is nearest.
-            size = np.abs(x).max(axis=1, keepdims=True)
-            return np.where(size > limit, x / np.maximum(size, limit) * limit, x)
-
-        return np.ascontiguousarray(centres.astype(np.float64) * scale, dtype=dtype), to_units, scale
+    @property
+    def _fitted(self) -> FittedCentres:
+        check_is_fitted(self)
+        return FittedCentres.of(self.cluster_centers_, self.metric)
 
     def _check_rows(self, X: Any) -> Any:
         """Return the rows to predict: validated in memory, or a stream."""
@@ -358,7 +344,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         -------
         ndarray of shape (n_samples,)
         """
-        return self._nearest(self._check_rows(X))
+        return self._fitted.nearest(self._check_rows(X), self.n_jobs)
 
     def predict_within(
         self, X: Any, *, size_min: float | None = None, size_max: float | None = None, sample_weight: Any = None
@@ -385,16 +371,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         if isinstance(X, StoredRows):
             raise TypeError("predict_within needs rows in memory: take a part of them")
         weights = check_sample_weight(sample_weight, X.shape[0])
-        centres, to_units, _ = self._units(sparse.issparse(X))
-        labels = assigned_within(to_units(X), weights, centres, size_min, size_max)
-        return np.where(labels < 0, self._nearest(X), labels)
+        fitted = self._fitted
+        labels = assigned_within(fitted.rows(X), weights, fitted.centres, size_min, size_max)
+        return np.where(labels < 0, fitted.nearest(X, self.n_jobs), labels)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Fit, and return the cluster of each row."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return the distance of each row to each centre.
+        """Return the distance of each row to each centre: Euclidean, or one minus the cosine.
 
         Parameters
         ----------
@@ -404,16 +390,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         -------
         ndarray of shape (n_samples, n_clusters)
         """
-        X = self._check_rows(X)
-        centres, to_units, scale = self._units(sparse.issparse(X))
-
-        def distances(block: Block) -> NDArray[Any]:
-            return np.asarray(np.sqrt(squared_distances(to_units(block.columns[0]), centres)) / scale)
-
-        return Chunks(X, n_jobs=self.n_jobs).map_rows(distances, (len(centres),), centres.dtype)
+        return self._fitted.distances(self._check_rows(X), self.n_jobs)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the weighted sum of squared distances of rows to their nearest centres.
+        """Return minus the weighted sum of squared, or cosine, distances of rows to their nearest centres.
 
         Parameters
         ----------
@@ -426,20 +406,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         float
         """
         X = self._check_rows(X)
-        centres, to_units, scale = self._units(sparse.issparse(X))
         if isinstance(X, StoredRows):
             X.weigh(sample_weight)
             data = Chunks(X, n_jobs=self.n_jobs)
         else:
             data = Chunks(X, weights=check_sample_weight(sample_weight, X.shape[0]), n_jobs=self.n_jobs)
-
-        def visit(block: Block) -> float:
-            x = to_units(block.columns[0])
-            moments, _ = assign(x, block.weights, centres, np.zeros(len(block), dtype=np.int32))
-            assert moments is not None
-            return float(moments[:, -1].sum())
-
-        return -data.map_sum(visit) / scale**2
+        return -self._fitted.objective(data)
 
     def certify(
         self,

@@ -29,12 +29,15 @@ class KMeansFamily:
     relocate : bool
         Whether an empty cluster is moved to the row farthest from its centre; statistics must then be tight ones.
         Otherwise it keeps its centre.
+    on_sphere : bool
+        Whether rows and centres have length one, so that half an energy is one minus the cosine.
     """
 
     n_states: int
     tolerance: float = 0.0
     slack: float = 0.0
     relocate: bool = False
+    on_sphere: bool = False
     beta: float = np.inf
 
     def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:
@@ -58,7 +61,7 @@ class KMeansFamily:
         old = np.zeros((self.n_states, s.shape[1] - 2), dtype=dtype) if theta is None else theta
         if self.relocate and theta is not None and (s[:, 0] <= 0).any():
             s = relocate_empty(s, theta, data)
-        return centres_of(s, old)
+        return centres_of(s, old, on_sphere=self.on_sphere)
 
     def penalty(self, theta: NDArray[Any]) -> float:
         return 0.0

@@ -17,6 +17,7 @@ from sklearn.utils import check_array
 from majorant._progress import report_start
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
+from majorant.data.directions import unit_rows
 from majorant.data.measure import Measure
 from majorant.data.rows import Rows
 from majorant.engine.loop import Solution, minimize
@@ -97,6 +98,7 @@ class Search:
                 seed=seed,
                 effort=self.model.effort,
                 max_passes=self.model.max_iter,
+                on_sphere=self.model.metric == "cosine",
             )
             for record in ends_of(result):
                 state = "no swap helps" if record.converged else "cut short"
@@ -110,7 +112,7 @@ class Search:
     def _exact(self, points: NDArray[Any], weights: NDArray[np.float64]) -> SwapResult | None:
         """Return the best of all solutions where the points differ in one column only, and are not too many."""
         k = self.model.n_clusters
-        column = only_column(points, k) if k > 1 else None
+        column = only_column(points, k) if k > 1 and self.model.metric == "euclidean" else None
         return None if column is None else interval_search(points, column, weights, k)
 
     def _after_swaps(self, rows: Rows, data: Chunks, result: SwapResult) -> Solution[NDArray[Any]]:
@@ -186,6 +188,8 @@ class Search:
                 f"init is up to {abs(centres - measure.origin).max():.0e} from X, too far to be squared: "
                 "give centres in the units of X"
             )
+        if self.model.metric == "cosine":
+            points = unit_rows(points, name="init")
         return np.ascontiguousarray(points, dtype=measure.points.dtype)
 
     def _descend(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
@@ -202,7 +206,13 @@ class Search:
             policy = deepcopy(policy) if rows.is_stream else policy.renumbered(rows.measure.positions)
 
         def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
-            family = KMeansFamily(self.model.n_clusters, tolerance, slack, relocate=policy is None)
+            family = KMeansFamily(
+                self.model.n_clusters,
+                tolerance,
+                slack,
+                relocate=policy is None,
+                on_sphere=self.model.metric == "cosine",
+            )
             last = deque([theta], maxlen=2)
             solution = minimize(
                 family,

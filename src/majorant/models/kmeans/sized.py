@@ -72,7 +72,13 @@ def sized_search(
 
     def descend(start: Start) -> Solution[Array]:
         end = sized_kmeans(
-            measure.points, measure.weights, start.theta, sizes, max_iter=model.max_iter, tolerance=tolerance
+            measure.points,
+            measure.weights,
+            start.theta,
+            sizes,
+            max_iter=model.max_iter,
+            tolerance=tolerance,
+            on_sphere=model.metric == "cosine",
         )
         reached.append(end.objectives[-1])
         trace = Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in end.objectives])

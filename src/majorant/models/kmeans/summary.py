@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 def kmeans_summary(model: KMeans) -> Summary:
     """Return the summary: the search, the fit, and the clusters."""
     n, (k, d) = len(model.labels_), model.cluster_centers_.shape
+    name = model.search_.objective_name
     asked = {"size_min": model.size_min, "size_max": model.size_max}
     of_rows = [Fact("rows", n), *(Fact(name, size) for name, size in asked.items() if size is not None)]
-    facts = Facts("fit", [Fact("SSE", model.inertia_, 2), Fact("SSE per row", model.inertia_ / n, 4)], of_rows)
+    facts = Facts("fit", [Fact(name, model.inertia_, 2), Fact(f"{name} per row", model.inertia_ / n, 4)], of_rows)
     return Summary(
         f"k-means, {counted(k, 'cluster')}",
         f"{counted(n, 'row')}, {counted(d, 'feature')}",

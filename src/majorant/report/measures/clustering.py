@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data.directions import unit_rows
 from majorant.registry import ModelCard
 from majorant.report.measures.partition import Partition
 from majorant.report.measures.silhouettes import Silhouettes, measure_silhouettes
@@ -21,17 +22,15 @@ class Clustering(Partition):
     @property
     def counts_distances(self) -> bool:
         """Whether the objective is the sum of squared distances to centres."""
-        return self.search.sense == "min"
+        return self.search.objective_name == "SSE"
 
     @property
     def why_certain(self) -> str:
-        if not self.counts_distances:
-            return ""
-        if self.k == 1:
+        if self.counts_distances and self.k == 1:
             return "One cluster has its best centre at the mean of the rows, so no better one exists."
-        if self.objective == 0:
+        if self.counts_distances and self.objective == 0:
             return "Every row lies at the centre of its cluster, so nothing better exists."
-        return ""
+        return super().why_certain
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
@@ -69,5 +68,10 @@ class Clustering(Partition):
 
 
 def measure_clustering(run: Run, card: ModelCard) -> Clustering:
-    """Measure a clustering; most numbers are computed when first used."""
+    """Measure a clustering; most numbers are computed when first used.
+
+    Where the distance is the cosine, the rows are shown as what is clustered: divided by their lengths.
+    """
+    if getattr(run.estimator, "metric", None) == "cosine":
+        run = replace(run, X=unit_rows(run.X), raw=None)
     return Clustering(run, card)

@@ -66,7 +66,9 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
     better = "\u2190 better"
     canvas.text(0, 130, better, "quiet")
     room = width - text_width(better) - 16
-    bottom_title(canvas, _title(fit.card.objective_title, search.objective_name, room), width, 130, room)
+    name = search.objective_name
+    title = fit.card.objective_title if name == fit.card.objective_name else name
+    bottom_title(canvas, _title(title, name, room), width, 130, room)
     return canvas
 
 

@@ -61,9 +61,8 @@ def notes(clustering: Clustering, n_shown: int) -> list[str]:
     if n_shown < clustering.k:
         texts.append(f"The {n_shown} largest of {clustering.k} clusters are shown.")
     if clustering.weighted:
-        texts.append(
-            f"The {escaped(clustering.card.objective_name)} counts rows by their weights; this table counts each once."
-        )
+        name = escaped(clustering.search.objective_name)
+        texts.append(f"The {name} counts rows by their weights; this table counts each once.")
     if clustering.k == 1:
         texts.append("With one cluster there are no profiles, silhouettes or pairs of features to show.")
     elif silhouettes is None:
