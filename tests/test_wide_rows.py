@@ -57,13 +57,14 @@ SPARING: dict[str, Any] = {
     "LatentSVC": mj.LatentSVC(random_state=0),
     "RegressionMixture": mj.RegressionMixture(2, random_state=0),
     "Harmonium": mj.Harmonium(3),
+    "Harmonium, whitened": mj.Harmonium(3, views={"x": mj.Gaussian(whiten=True)}),
     "HarmoniumClassifier": mj.HarmoniumClassifier(3, l2=500.0, loss_weight=1.0, tol=1e-6),
 }
 
 
 @pytest.mark.parametrize("name", SPARING)
 def test_no_table_of_columns_by_columns(name: str) -> None:
-    y = None if name in ("KMeans", "diag", "spherical", "Harmonium") else np.arange(N) % 3
+    y = None if name in ("KMeans", "diag", "spherical", "Harmonium", "Harmonium, whitened") else np.arange(N) % 3
     with small_memory():
         fitted = SPARING[name].fit(X, y)
         found = fitted.predict(X) if hasattr(fitted, "predict") else fitted.transform(X)

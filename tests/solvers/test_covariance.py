@@ -16,7 +16,7 @@ from majorant.solvers.covariance import (
     covariance,
     mean_of,
     principal_variances,
-    shrunk_covariance,
+    shrinkage,
     weighted_gram,
 )
 
@@ -53,18 +53,23 @@ def test_threads_change_no_bit() -> None:
     np.testing.assert_array_equal(covariance(x, shares, mean, 1), covariance(x, shares, mean, 2))
 
 
+def shrunk(x: Array, shares: Array, n: int) -> Array:
+    mean, p = np.average(x, axis=0, weights=shares), x.shape[1]
+    found = covariance(x, shares, mean)
+    size = float(np.trace(found)) / p
+    share = shrinkage(x, shares, mean, size, float((found**2).sum()), n)
+    return np.asarray((1 - share) * found + share * size * np.eye(p))
+
+
 @pytest.mark.parametrize(("n", "p"), [(40, 5), (6, 30), (2000, 3), (5, 1)])
 def test_shrinkage_is_that_of_ledoit_and_wolf(n: int, p: int) -> None:
     dense, _ = rows(n, p)
-    shares = np.full(n, 1 / n)
-    found = shrunk_covariance(dense, shares, mean_of(dense, shares), n)
-    np.testing.assert_allclose(found, ledoit_wolf(dense)[0], atol=1e-12)
+    np.testing.assert_allclose(shrunk(dense, np.full(n, 1 / n), n), ledoit_wolf(dense)[0], atol=1e-12)
 
 
 def test_shrinkage_of_weights_is_that_of_repeats_of_as_many_rows() -> None:
     dense, _ = rows(30, 4)
     counts = np.random.default_rng(0).integers(1, 5, 30)
-    weighted = shrunk_covariance(dense, counts / counts.sum(), np.average(dense, axis=0, weights=counts), 30)
     again = np.repeat(dense, counts, axis=0)
-    shares = np.full(len(again), 1 / len(again))
-    np.testing.assert_allclose(weighted, shrunk_covariance(again, shares, again.mean(axis=0), 30), rtol=1e-12)
+    expected = shrunk(again, np.full(len(again), 1 / len(again)), 30)
+    np.testing.assert_allclose(shrunk(dense, counts / counts.sum(), 30), expected, rtol=1e-12)

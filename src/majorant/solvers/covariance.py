@@ -59,14 +59,16 @@ def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) ->
     return Chunks(x, weights=shares, n_jobs=n_jobs).map_sum(visit)
 
 
-def shrunk_covariance(x: Any, shares: Array, mean: Array, n: int) -> Array:
-    """Return the weighted covariance of dense rows, shrunk towards a multiple of the identity [1]_.
+def shrinkage(x: Any, shares: Array, mean: Array, size: float, squares: float, n: int) -> float:
+    """Return by how much a covariance is shrunk towards a multiple of the identity [1]_: the share of the latter.
 
     Parameters
     ----------
     x : ndarray of shape (n_rows, n_features)
     shares, mean
         See `covariance`.
+    size, squares : float
+        Mean variance of the columns, which is the multiple, and the sum of the squared entries of the covariance.
     n : int
         Number of rows that the shares represent; with fewer rows the covariance is shrunk more.
 
@@ -75,20 +77,15 @@ def shrunk_covariance(x: Any, shares: Array, mean: Array, n: int) -> Array:
     .. [1] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", Journal of
        Multivariate Analysis, 2004.
     """
-    found = covariance(x, shares, mean)
-    p = len(found)
 
     def visit(block: Block) -> Array:
         rows = block.columns[0] - mean
         return np.array([block.total(np.einsum("ij,ij->i", rows, rows) ** 2)])
 
     fourth = float(Chunks(x, weights=shares).map_sum(visit)[0])
-    size = float(np.trace(found)) / p
-    squares = float(np.einsum("ij,ij->", found, found))
-    away = squares - p * size**2
+    away = squares - x.shape[1] * size**2
     noise = max(fourth - squares, 0.0) / n
-    shrink = 1.0 if noise >= away else noise / away
-    return np.asarray((1 - shrink) * found + shrink * size * np.eye(p))
+    return 1.0 if noise >= away else noise / away
 
 
 def centred_gram(x: Any, mean: Array) -> Array:

@@ -401,10 +401,10 @@ def correlated(n: int) -> dict[str, Array]:
 
 
 def whitened(X: dict[str, Array], sample_weight: Any = None) -> tuple[Array, Array]:
-    """The first view's whitener, and its columns as the model takes them."""
+    """The first view's map from standardised rows, and its columns as the model takes them."""
     views = {"a": mj.Gaussian(), "b": mj.Gaussian()}
     model = mj.Harmonium(2, views=views, l2=5.0).fit(X, sample_weight=sample_weight)
-    return model.views_[0].whitener, model.views_[0].encoded(model._read(X, reset=False)[1]["a"])
+    return model.views_[0].whitener.whitened(np.eye(5)), model.views_[0].encoded(model._read(X, reset=False)[1]["a"])
 
 
 def test_whitening_does_not_depend_on_how_weights_are_given() -> None:

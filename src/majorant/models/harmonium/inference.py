@@ -277,7 +277,7 @@ class FittedHarmonium:
         """Return the weights of all columns of a view (couplings left out); zero for constant columns."""
         weights = self.parameters.weights[rows_of_views(self.views)[view.name]][: len(view.kept)]
         out = np.zeros((len(view.mean), weights.shape[1]))
-        out[view.kept] = weights if view.whitener is None else view.whitener @ weights
+        out[view.kept] = weights if view.whitener is None else view.whitener.whitened(weights.T).T
         return out
 
     def coupling_loadings(self, view: FittedView) -> Array:

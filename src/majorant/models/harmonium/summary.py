@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from majorant._numbers import counted
 from majorant.models.harmonium.variables import rows_of_views
+from majorant.models.harmonium.whitening import MOST_COLUMNS, ROWS_PER_COLUMN
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, search_block
 
 Array = NDArray[np.float64]
@@ -47,6 +48,18 @@ def penalty_at_an_end(model: Any) -> str:
     if getattr(model, "select_by", None) is not None:  # which takes no penalty of one's own
         return said
     return f"{said} Set l2 to {float(penalties[-1]) / 2:.3g} or less to see."
+
+
+def not_whitened(model: Any) -> list[str]:
+    """Return a sentence for each view that is not whitened by default, though there are others: why not."""
+    numbers = [view for view in model.views_ if view.kind == "gaussian"]
+    few = f"fewer than {ROWS_PER_COLUMN} distinct rows a column, too few to tell how columns depend on each other"
+    wide = f"more than {MOST_COLUMNS} columns"
+    return [
+        f"View {view.name!r} is not whitened: it has {few if view.width <= MOST_COLUMNS else wide}."
+        for view in numbers
+        if len(numbers) > 1 and view.width and view.whitener is None and isinstance(view.given.whiten, str)
+    ]
 
 
 def objective_in_words(model: Any) -> str:
@@ -151,7 +164,8 @@ def harmonium_summary(model: Any) -> Summary:
     ]
     title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
     shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
-    return Summary(title, shape, blocks, [sentence for sentence in [penalty_at_an_end(model)] if sentence])
+    said = [penalty_at_an_end(model), *not_whitened(model)]
+    return Summary(title, shape, blocks, [sentence for sentence in said if sentence])
 
 
 def _views(model: Any) -> Table:

@@ -18,9 +18,10 @@ from majorant.models.harmonium.layout import Layout, Seen, Supervision
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
-from majorant.models.harmonium.views import MOST_WHITENED, Bernoulli, Categorical, Chain, Gaussian, View, edges_of
+from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian, View, edges_of
+from majorant.models.harmonium.whitening import Whitener, fit_whitener, is_whitened
 from majorant.registry import value_class
-from majorant.solvers.covariance import mean_of, shrunk_covariance
+from majorant.solvers.covariance import mean_of
 
 Array = NDArray[np.float64]
 
@@ -52,8 +53,8 @@ class FittedView:
         Standard deviation of each column of a Gaussian view; 1 for other kinds.
     kept : ndarray of int
         Columns (of categories: levels) that vary; the others are no variables of the model.
-    whitener : ndarray of shape (n_kept, n_kept), or None
-        Matrix from standardised rows to the variables of the model.
+    whitener : Whitener or None
+        Leads from standardised rows to the variables of the model.
     levels : list of ndarray
         Categories of each column of a categorical view, in sorted order.
     structure : Structure or None
@@ -70,7 +71,7 @@ class FittedView:
     mean: Array
     scale: Array
     kept: NDArray[np.intp]
-    whitener: Any = None
+    whitener: Whitener | None = None
     levels: list[Any] = field(default_factory=list)
     structure: Any = None
     penalty: float = 1.0
@@ -128,7 +129,7 @@ class FittedView:
             return self._one_hot(table)
         z = standardised(table.values, self.mean, self.scale, self.kept, reuse=reuse)
         z[table.missing] = 0.0
-        return z if self.whitener is None else _by_block(z, self.whitener)
+        return z if self.whitener is None else self.whitener.whitened(z)
 
     def _one_hot(self, table: Table) -> Any:
         codes, start, there = [], 0, np.flatnonzero(~table.missing)
@@ -147,7 +148,7 @@ class FittedView:
         """Return the columns of a Gaussian view from variables of the model."""
         out = np.tile(self.mean, (len(z), 1))
         if self.width:
-            inner = z if self.whitener is None else np.linalg.solve(self.whitener.T, z.T).T
+            inner = z if self.whitener is None else self.whitener.restored(z)
             out[:, self.kept] += inner * self.scale[self.kept]
         return out
 
@@ -210,7 +211,7 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
     Parameters
     ----------
     others : bool
-        Whether there is another Gaussian view; then this one is whitened unless it says otherwise.
+        Whether there is another Gaussian view; see `is_whitened`.
     """
     there = ~table.missing
     values, w = table.values if there.all() else table.values[there], weights[there] / weights[there].sum()
@@ -233,9 +234,10 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
         kept = np.flatnonzero(np.concatenate([np.full(len(of), len(of) > 1) for of in levels]))
         return replace(plain, mean=np.concatenate(shares), kept=kept, levels=levels)
     mean, scale, kept = _moments(values, w)
-    whiten = (others and len(kept) <= MOST_WHITENED) if isinstance(view.whiten, str) else bool(view.whiten)
-    whitener = _whitener(standardised(values, mean, scale, kept), w) if whiten and len(kept) else None
-    return replace(plain, mean=mean, scale=scale, kept=kept, whitener=whitener)
+    plain = replace(plain, mean=mean, scale=scale, kept=kept)
+    if len(kept) and is_whitened(view, len(values), len(kept), others=others):
+        return replace(plain, whitener=fit_whitener(standardised(values, mean, scale, kept), w))
+    return plain
 
 
 def _levels(values: NDArray[Any], view: str, column: str) -> NDArray[Any]:
@@ -279,20 +281,6 @@ def _moments(values: NDArray[Any], w: Array) -> tuple[Array, Array, NDArray[np.i
     mean[kept] = (origin + middle / safe * unit)[kept]
     scale[kept] = np.maximum(deviation / safe, 1e-10)[kept] * unit[kept]
     return mean, scale, kept
-
-
-def _whitener(z: Array, w: Array) -> Array:
-    """Return the symmetric inverse root of the shrunk covariance of standardised rows.
-
-    Shrinkage depends on the number of distinct rows with weight, so a repeated row is the same as a weighted one.
-    """
-    values, vectors = np.linalg.eigh(shrunk_covariance(z, w, np.zeros(z.shape[1]), len(z)))
-    values = np.maximum(values, 1e-10 * values.max())
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
-
-
-def _by_block(z: Array, matrix: Array) -> Array:
-    return Chunks(z).map_rows(lambda block: block.columns[0] @ matrix, (matrix.shape[1],))
 
 
 def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ...]:

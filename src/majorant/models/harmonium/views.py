@@ -27,7 +27,8 @@ class Gaussian:
     whiten : bool or "auto", default="auto"
         Whether correlations within the view are removed first, so that the latents describe what the view shares with
         others. The covariance is shrunk by the rule of Ledoit and Wolf for the number of distinct rows with weight.
-        "auto": if there is another Gaussian view, and the view has at most 2000 columns.
+        "auto": if there is another Gaussian view, and the view has at least ten distinct rows with weight for each of
+        its columns, as fewer do not tell how these depend on each other, and at most 2000 columns.
     variance : float, optional
         Known variance of the columns given the latents, in units of their variances (or of 1 where whitened). By
         default it is learnt for each column.
@@ -203,8 +204,6 @@ KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Ch
 LEAST_VARIANCE = 0.05
 """Smallest variance given the latents: below it a component would describe a single variable."""
 MOST_VARIANCE = 4.0
-MOST_WHITENED = 2000
-"""Largest number of columns of a view that is whitened by default."""
 
 
 def check_views(views: Any) -> dict[str, View]:
