@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
@@ -177,7 +179,25 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pl.DataFrame(ROWS, schema=NAMES).with_columns(pl.col("b").cast(pl.Int32).cast(pl.Date)),
         "column 'b' of X holds dates",
     ),
+    "pandas dates in columns without text as names": (
+        lambda: pd.DataFrame({j: pd.date_range("2020", periods=N) for j in range(3)}),
+        "column 0 of X holds dates",
+    ),
+    "pandas durations in columns of one name": (
+        lambda: pd.concat([pd.Series(ROWS[:, j]).astype("m8[s]").rename("a") for j in range(3)], axis=1),
+        "column 'a' of X holds dates",
+    ),
+    "arrow dates": (
+        lambda: pa.table([*ROWS[:, :2].T, pa.array([datetime(2020, 1, 1)] * N)], names=NAMES),
+        "column 'c' of X holds dates",
+    ),
+    "a date among objects": (lambda: with_cell(np.datetime64("2020-01-01"), object), "row 4, column 1 of X is .*2020"),
+    "a duration among objects": (lambda: with_cell(np.timedelta64(3, "D"), object), "row 4, column 1 of X is .*3"),
+    "NaT among objects": (lambda: with_cell(pd.NaT, object), "row 4, column 1 of X is NaT"),
+    "lists of dates": (lambda: list(map(list, ROWS.astype("M8[D]"))), "dates or durations"),
+    "a huge whole number": (lambda: with_cell(10**400, object), "row 4, column 1 of X is a whole number .* too large"),
     "masked": (lambda: np.ma.masked_less(ROWS.astype(float), 95), "masked cells"),
+    "a list of masked rows": (lambda: list(np.ma.masked_less(ROWS.astype(float), 95)), "masked cells"),
 }
 
 TEXT = {"pd.NA object", "words", "pandas categories", "polars categories"}

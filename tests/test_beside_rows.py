@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from sklearn.base import is_regressor
 
 import majorant as mj
 
@@ -30,7 +34,11 @@ ARGUMENTS = [
     for name in signature(cls.fit).parameters
     if name in BESIDE and (name != "y" or target(cls, N) is not None)
 ]
-NUMBERS = [(cls, name) for cls, name in ARGUMENTS if name not in ("y", "groups", "bags")]
+NUMBERS = [
+    (cls, name)
+    for cls, name in ARGUMENTS
+    if name not in ("groups", "bags") and (name != "y" or is_regressor(make(cls)))
+]
 
 
 def fit(cls: type[Any], **beside: Any) -> Any:
@@ -44,11 +52,42 @@ def test_masked_entries_are_refused_by_name(cls: type[Any], name: str) -> None:
         fit(cls, **{name: values})
 
 
+def with_last(name: str, value: Any) -> Any:
+    values = BESIDE[name].astype(object)
+    values[-1] = value
+    return values
+
+
+DATED: dict[str, Callable[[str], Any]] = {
+    "dates": lambda name: BESIDE[name].astype(np.int64).astype("M8[D]"),
+    "durations": lambda name: BESIDE[name].astype(np.int64).astype("m8[s]"),
+    "a list of durations": lambda name: list(BESIDE[name].astype(np.int64).astype("m8[s]")),
+    "pandas dates": lambda name: pd.Series(pd.to_datetime(BESIDE[name].astype(np.int64), unit="D")),
+    "a frame of durations": lambda name: pd.DataFrame({0: pd.to_timedelta(BESIDE[name].astype(np.int64), unit="D")}),
+    "polars dates": lambda name: pl.Series(BESIDE[name].astype(np.int32)).cast(pl.Date),
+    "a duration among objects": lambda name: with_last(name, np.timedelta64(1, "D")),
+    "NaT among objects": lambda name: with_last(name, pd.NaT),
+}
+
+
+@pytest.mark.parametrize("kind", DATED)
 @pytest.mark.parametrize(("cls", "name"), NUMBERS)
-def test_dates_are_refused_by_name(cls: type[Any], name: str) -> None:
-    for kind in ("M8[D]", "m8[s]"):
-        with pytest.raises((TypeError, ValueError), match=rf"{name}|covariate .* must hold numbers"):
-            fit(cls, **{name: BESIDE[name].astype(np.int64).astype(kind)})
+def test_dates_are_refused_by_name(cls: type[Any], name: str, kind: str) -> None:
+    with pytest.raises(TypeError, match=rf"of {name} is .* duration|of {name} holds dates|^{name} holds dates"):
+        fit(cls, **{name: DATED[kind](name)})
+
+
+@pytest.mark.parametrize(("cls", "name"), NUMBERS)
+def test_a_whole_number_that_is_no_float_is_refused_by_name(cls: type[Any], name: str) -> None:
+    with pytest.raises(ValueError, match=f"of {name} is a whole number that is too large"):
+        fit(cls, **{name: with_last(name, 10**400)})
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(2, "D"), np.datetime64("2020-01-01")])
+def test_a_duration_is_no_whole_number(value: Any) -> None:
+    for name in ("n_init", "max_iter", "tol"):
+        with pytest.raises(TypeError, match=f"{name} must be"):
+            mj.GaussianMixture(2, **{name: value}).fit(ROWS)
 
 
 @pytest.mark.parametrize("what", ["masked", "dates"])

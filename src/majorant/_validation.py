@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -24,7 +25,7 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
     ValueError
         If it is too small.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number{'' if low is None else f' of at least {low}'}; got {value!r}")
     if low is not None and value < low:
         raise ValueError(f"{name} must be at least {low}; got {value!r}")
@@ -70,7 +71,7 @@ def check_auto(name: str, value: Any) -> float | None:
 
 
 def _as_float(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r}")
     try:
         return float(value)
@@ -325,24 +326,73 @@ def refuse_masked(values: Any, name: str) -> None:
         )
 
 
-def refuse_what_is_no_number(X: Any, name: str) -> None:
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+
+
+def refuse_what_is_no_number(values: Any, name: str) -> None:
     """Raise an error for dates, durations and masked cells, which would be taken as numbers.
+
+    Tables may be arrays, data frames with any names of columns, or lists; arrays of objects are searched cell by cell.
 
     Raises
     ------
     ValueError
-        If cells are masked.
+        If cells are masked, or a whole number is too large.
     TypeError
         If it holds dates or durations.
     """
-    refuse_masked(X, name)
-    columns = [(repr(c), str(getattr(X[c], "dtype", ""))) for c in getattr(X, "columns", ()) if isinstance(c, str)]
-    for column, dtype in columns or [("", str(getattr(X, "dtype", "")))]:
-        if dtype.lower().startswith(("date", "timedelta", "duration", "time", "period")):
-            where = f"column {column} of {name}" if column else name
+    for part in values if isinstance(values, list | tuple) else (values,):
+        refuse_masked(part, name)
+    if isinstance(values, list | tuple):
+        try:
+            values = np.asarray(values)
+        except (ValueError, TypeError, OverflowError):  # no table, as others say
+            return
+    of_objects = False
+    for column, dtype in _column_types(values):
+        of_objects |= str(dtype).lower() == "object"
+        if str(dtype).lower().startswith(("date", "timedelta", "duration", "time", "period")):
+            where = name if column is None else f"column {column!r} of {name}"
             raise TypeError(
                 f"{where} holds dates or durations ({dtype}), not numbers: give days since a date, for example"
             )
+    if of_objects:
+        _refuse_odd_objects(np.asarray(values, dtype=object), name)
+
+
+def _column_types(table: Any) -> Iterable[tuple[Any, Any]]:
+    """Return names and types of the columns of a data frame or an Arrow table; None and the type of anything else."""
+    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+        return zip(table.columns, table.dtypes, strict=True)
+    if hasattr(table, "column_names") and hasattr(table, "schema"):
+        return zip(table.column_names, table.schema.types, strict=True)
+    return [(None, getattr(table, "dtype", ""))]
+
+
+def _refuse_odd_objects(table: NDArray[np.object_], name: str) -> None:
+    """Raise an error for dates, durations and whole numbers too large among objects.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    cells = table.ravel().tolist()
+    kinds = set(map(type, cells))
+    dates = tuple(kind for kind in kinds if issubclass(kind, _DATES))
+
+    def where(at: int) -> str:
+        row, *column = np.unravel_index(at, table.shape)
+        return ", ".join([f"row {row}", *(f"column {j}" for j in column)])
+
+    if dates:
+        at = next(i for i, cell in enumerate(cells) if isinstance(cell, dates))
+        raise TypeError(
+            f"{where(at)} of {name} is {cells[at]!r}, a date or duration, not a number: give days since a date, for "
+            "example"
+        )
+    huge = (i for i, cell in enumerate(cells) if type(cell) is int and abs(cell) > sys.float_info.max)
+    if int in kinds and (at := next(huge, -1)) >= 0:
+        raise ValueError(f"{where(at)} of {name} is a whole number that is too large for a float64")
 
 
 @contextmanager

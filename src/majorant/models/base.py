@@ -11,12 +11,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._frames import check_row_names
 from majorant._progress import VERBOSE
-from majorant._validation import refuse_masked
+from majorant._validation import refuse_masked, refuse_what_is_no_number
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
@@ -27,6 +27,10 @@ from majorant.summary import Summary
 
 ACTIVE_SHARE = 0.01
 """Smallest share of the rows with which a class or cluster is active."""
+
+
+NAMES_OF_ROWS = {"groups", "bags", "time", "data"}
+"""Arguments that may hold dates: what names rows, and tables of which a formula chooses columns."""
 
 
 def refuse_stored(X: Any, method: str) -> None:
@@ -45,14 +49,19 @@ R = TypeVar("R")
 
 
 def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a method so that the tables among its arguments must have the same row names, and no masked cells."""
+    """Decorate a method so that the tables among its arguments must have the same row names and hold no masked cells.
+
+    Numbers beside the rows must be numbers, not dates.
+    """
     parameters = tuple(signature(method).parameters)
 
     @wraps(method)
     def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
         tables = {**dict(zip(parameters, arguments, strict=False)), **keywords}
+        asked_elsewhere = {"self", "X", *([] if is_regressor(arguments[0]) else ["y"])}
         for name, table in tables.items():
-            refuse_masked(table, name)
+            refuse = refuse_masked if name in asked_elsewhere | NAMES_OF_ROWS else refuse_what_is_no_number
+            refuse(table, name)
         check_row_names(tables)
         return method(*arguments, **keywords)
 
