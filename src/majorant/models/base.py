@@ -58,7 +58,7 @@ def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
     @wraps(method)
     def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
         tables = {**dict(zip(parameters, arguments, strict=False)), **keywords}
-        asked_elsewhere = {"self", "X", *([] if is_regressor(arguments[0]) else ["y"])}
+        asked_elsewhere = {"self", "X", *([] if is_regressor(tables["self"]) else ["y"])}
         for name, table in tables.items():
             refuse = refuse_masked if name in asked_elsewhere | NAMES_OF_ROWS else refuse_what_is_no_number
             refuse(table, name)
