@@ -317,3 +317,18 @@ def test_a_bound_costs_a_tenth_of_the_fit_or_is_left_out_in_words(majorant: Majo
     assert "none was found within a tenth of the time of the fit" in page and 'id="certificate"' not in page
     said = majorant("fit", "kmeans", "clear.csv", "--k", "3", "--out", "clear").out
     assert "proved optimal" in " ".join(said.split())
+
+
+def test_numbers_of_clusters_are_compared_by_the_silhouette(majorant: Majorant, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    rows = np.repeat([[0.0, 0], [9, 0], [0, 9]], 20, axis=0) + random.normal(size=(60, 2))
+    pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1]}).write_csv("t.csv")
+    answer = majorant("fit", "kmeans", "t.csv", "--k", "1:6", "--out", "run")
+    assert answer.status == 0 and "The mean silhouette prefers 3 clusters" in answer.out
+    assert re.search(r"clusters +silhouette +SSE", answer.out)
+    kept = json.loads(Path("run/summary.json").read_text())["selection"]
+    assert kept["criterion"] == "silhouette" and kept["candidates"][kept["best"]]["size"] == 3
+    page = Path("run/report.html").read_text()
+    assert "The mean silhouette prefers 3 clusters" in page and "Higher is better" in page
+    table = pl.read_csv("run/tables/criterion.csv")
+    assert table.columns == ["Clusters", "silhouette", "SSE"] and table["SSE"].is_sorted(descending=True)

@@ -68,15 +68,17 @@ MISTAKES = {
     "k of words": ([*HEIGHT, "--k", "two"], f"{NO_SIZE} got two."),
     "k backwards": ([*HEIGHT, "--k", "6:1"], f"{NO_SIZE} got 6:1."),
     "half a range": ([*HEIGHT, "--k", "1:"], f"{NO_SIZE} got 1:."),
-    "range of k": ([*HEIGHT, "--k", "1:6"], "majorant: k-means has no criterion that compares sizes"),
-    "varied without a likelihood": ([*HEIGHT, "--vary", "tol=1,2"], "majorant: k-means has no criterion"),
+    "criterion of a likelihood": (
+        [*HEIGHT, "--k", "1:6", "--criterion", "bic"],
+        "majorant: k-means has no bic, which compares gaussian-mixture, hmm, latent-class-analysis",
+    ),
     "nothing to compare": (
         [*HEIGHT, "--k", "2", "--criterion", "bic"],
         "majorant: --criterion chooses among several fits. Give a range, such as --k 1:6.",
     ),
     "wrong criterion": (
         [*HEIGHT, "--k", "1:2", "--criterion", "bci"],
-        'majorant: there is no criterion "bci". Did you mean "bic"? Criteria: bic, aic, icl.',
+        'majorant: there is no criterion "bci". Did you mean "bic"? Criteria: bic, aic, icl, silhouette.',
     ),
     "wrong parameter": (
         [*HEIGHT, "--k", "2", "--set", "n_intt=3"],

@@ -4,10 +4,10 @@ import pytest
 from majorant.engine.trace import Trace
 from majorant.report import Run
 from majorant.report.measures.clustering import Clustering
-from majorant.report.measures.silhouettes import Silhouettes
 from majorant.report.words import clustering, clusters, convergence, pair, profiles, reproduce
 from majorant.report.words import silhouettes as silhouette_words
 from majorant.report.words.convergence import History
+from majorant.results.silhouettes import Silhouettes
 
 from .stand_in import CARD, falling_trace, make_run, starts_at
 

@@ -6,8 +6,8 @@ from sklearn.metrics import silhouette_score
 
 from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.pair import find_best_pair, linear_placement
-from majorant.report.measures.silhouettes import measure_silhouettes, thinned_rows
 from majorant.report.sections.strip import cut_points
+from majorant.results.silhouettes import measure_silhouettes, thinned_rows
 
 from .stand_in import CARD, clustered_run, make_run
 

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
+from sklearn.metrics import silhouette_score
 
 import majorant as mj
 from majorant import registry
@@ -144,7 +146,7 @@ def test_mistakes_are_told(more: dict[str, Any], error: type[Exception], words: 
 
 def test_a_model_without_a_likelihood_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"KMeans has no BIC.*likelihood.*models that do: .*Told"):
-        mj.select(mj.KMeans(), ROWS)
+        mj.select(mj.KMeans(), ROWS, criterion="bic")
 
 
 def test_weights_reach_the_fit_and_the_criterion() -> None:
@@ -254,3 +256,46 @@ def test_weights_are_repeats() -> None:
     repeated = mj.select(model, np.repeat(X, counts, axis=0), n_components=[1, 2])
     for a, b in zip(weighted.candidates, repeated.candidates, strict=True):
         assert a.value == pytest.approx(b.value, rel=1e-9)
+
+
+def _corners(n: int = 25, seed: int = 0) -> np.ndarray:
+    centres = 9.0 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    return np.asarray(np.repeat(centres, n, axis=0) + np.random.default_rng(seed).normal(size=(4 * n, 2)))
+
+
+@pytest.mark.parametrize("model", [mj.KMeans(random_state=0), mj.DiscriminativeClustering(random_state=0)])
+def test_clusterings_are_compared_by_the_mean_silhouette(model: Any) -> None:
+    X = _corners()
+    found = mj.select(model, X, n_components=range(1, 7))
+    assert found.criterion == "silhouette" and found.best.size == 4
+    for candidate, fitted in zip(found.candidates[1:], found.estimators[1:], strict=True):
+        assert candidate.value == pytest.approx(silhouette_score(X, fitted.labels_), abs=1e-12)
+    assert found.excluded[0].size == 1 and "at least two clusters" in found.excluded[0].excluded
+    values = [c.value for c in found.ranked]
+    assert values == sorted(values, reverse=True) and found.difference(found.ranked[1]) > 0
+    assert found.sentence.startswith("The mean silhouette prefers 4 clusters; the next")
+    assert "Higher is better" in str(found) and "lower" not in found.sentence
+    again = type(found).from_state(found.to_state())
+    assert again.best == found.best and again.sentence == found.sentence
+
+
+def test_silhouettes_of_many_sparse_or_directed_rows() -> None:
+    X = _corners(1000)
+    few = mj.select(mj.KMeans(random_state=0), X, n_components=[3, 4, 5])
+    exact = silhouette_score(X, few.best_estimator_.labels_)
+    assert few.best.size == 4 and few.best.value == pytest.approx(exact, abs=0.01)
+    sparse = mj.select(mj.KMeans(random_state=0), csr_array(_corners()), n_components=[3, 4, 5])
+    dense = mj.select(mj.KMeans(random_state=0), _corners(), n_components=[3, 4, 5])
+    assert [c.value for c in sparse.candidates] == pytest.approx([c.value for c in dense.candidates], abs=1e-9)
+    random = np.random.default_rng(0)
+    directions = np.repeat(np.eye(3), 20, axis=0) + 0.1 * random.random(size=(60, 3))
+    of_lengths = directions * random.uniform(1, 100, size=(60, 1))
+    found = mj.select(mj.KMeans(metric="cosine", random_state=0), of_lengths, n_components=[2, 3, 4])
+    assert found.best.size == 3
+    unit = of_lengths / np.linalg.norm(of_lengths, axis=1, keepdims=True)
+    assert found.best.value == pytest.approx(silhouette_score(unit, found.best_estimator_.labels_), abs=1e-12)
+
+
+def test_the_silhouette_is_of_clusterings_alone() -> None:
+    with pytest.raises(TypeError, match=r"GaussianMixture is no clustering without a likelihood.*KMeans"):
+        mj.select(mj.GaussianMixture(), _corners(), criterion="silhouette")

@@ -171,7 +171,10 @@ def fit(
         ),
     ] = None,
     criterion: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What chooses among those: bic (the default), aic or icl.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="What chooses among those: bic (the default), aic or icl; silhouette for clusterings."
+        ),
     ] = None,
     standardise: Annotated[
         bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")

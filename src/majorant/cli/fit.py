@@ -40,8 +40,8 @@ from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
 from majorant.formulas import Formula
 from majorant.registry import ModelCard
-from majorant.results.select import criterion_of, has_criterion, models_with, select
-from majorant.results.selection import CRITERIA, Selection
+from majorant.results.select import criterion_of, default_criterion, has_criterion, models_with, select
+from majorant.results.selection import CRITERIA, SILHOUETTE, Selection
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
@@ -300,18 +300,20 @@ def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns
 
 def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> None:
     """Raise CommandError for an unknown criterion, or if there is nothing to compare."""
-    if request.criterion is not None and request.criterion not in CRITERIA:
+    known = (*CRITERIA, SILHOUETTE)
+    if request.criterion is not None and request.criterion not in known:
         raise CommandError(
-            f'there is no criterion "{request.criterion}".{did_you_mean(request.criterion, CRITERIA)}',
-            f"Criteria: {listed(CRITERIA)}.",
+            f'there is no criterion "{request.criterion}".{did_you_mean(request.criterion, known)}',
+            f"Criteria: {listed(known)}.",
         )
     if request.criterion is not None and not request.compares:
         raise CommandError("--criterion chooses among several fits.", "Give a range, such as --k 1:6.")
-    criterion = request.criterion or CRITERIA[0]
+    own = default_criterion(type(estimator))
+    criterion = request.criterion or own
     if request.compares and not has_criterion(type(estimator), criterion):
         raise CommandError(
-            f"{card.title} has no criterion that compares sizes, as it has no likelihood.",
-            f"Give one size, such as --k 3; models that compare sizes: {listed(models_with(criterion)) or 'none'}.",
+            f"{card.title} has no {criterion}, which compares {listed(models_with(criterion)) or 'no model'}.",
+            f"Leave --criterion out to compare by {own}." if has_criterion(type(estimator), own) else "Give one size.",
         )
 
 
@@ -325,7 +327,7 @@ def _selected(request: FitRequest, card: ModelCard, estimator: Any, given: Given
             given.frame,
             given.target,
             n_components=sizes,
-            criterion=request.criterion or CRITERIA[0],
+            criterion=request.criterion,
             formula=given.formula,
             fit_params=given.keywords,
             **grid,

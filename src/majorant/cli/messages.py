@@ -9,7 +9,7 @@ from typing import Any
 
 from majorant.cli.errors import listed
 from majorant.models.harmonium.summary import objective_in_words, view_penalty_in_words
-from majorant.results.selection import CAPTION, Selection
+from majorant.results.selection import Selection
 from majorant.search import SearchReport
 from majorant.search.record import named
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
@@ -97,7 +97,7 @@ def selection_lines(selection: Selection, seconds: float) -> list[str]:
 def matrix_lines(selection: Selection) -> list[str]:
     """Return the criterion of every fit, the preferred one and excluded ones."""
     lines = ["", *selection.matrix().to_lines(), ""]
-    for sentence in (selection.sentence, *selection.exclusions, CAPTION):
+    for sentence in (selection.sentence, *selection.exclusions, selection.caption):
         lines += wrapped(sentence, WIDTH)
     return lines
 

@@ -64,7 +64,8 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
         ax.legend(labels, frameon=False)
     ax.set_xticks(sorted({c.size for c in selection.candidates}))
     ax.set_xlabel(plural_of(selection.part))
-    ax.set_ylabel(f"{selection.name} (lower is better)")
+    better = "higher" if selection.criterion == "silhouette" else "lower"
+    ax.set_ylabel(f"{selection.name} ({better} is better)")
     return tidy(ax)
 
 

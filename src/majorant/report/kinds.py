@@ -242,6 +242,7 @@ KINDS: dict[str, Kind[Any]] = {
         (
             search_section,
             certificate_section,
+            criteria_section,
             clusters_section,
             profiles_section,
             silhouettes_section,

@@ -1,4 +1,4 @@
-"""Selection of the number of parts and other settings by an information criterion."""
+"""Selection of the number of parts and other settings by an information criterion, or by the silhouette."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ from majorant._frames import check_row_names
 from majorant._numbers import plural_of
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
-from majorant.results.selection import CRITERIA, UNDETERMINED, UNFITTED, Candidate, Selection
+from majorant.results.selection import CRITERIA, SILHOUETTE, UNDETERMINED, UNFITTED, Candidate, Selection
+from majorant.results.silhouettes import mean_silhouette
+
+_NO_CRITERION = "its criterion is no finite number"
+_NO_SILHOUETTE = "a silhouette needs at least two clusters, and a cluster of several rows"
 
 
 def select(
@@ -30,14 +34,14 @@ def select(
     y: Any = None,
     *,
     n_components: int | Iterable[int] = range(1, 7),
-    criterion: str = "bic",
+    criterion: str | None = None,
     sample_weight: Any = None,
     formula: str | None = None,
     fit_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     **grid: Any,
 ) -> Selection:
-    r"""Fit an estimator in several sizes and settings, and choose by an information criterion.
+    r"""Fit an estimator in several sizes and settings, and choose by a criterion.
 
     With :math:`L` the maximised log-likelihood, :math:`p` the number of free parameters, :math:`n` the number of rows
     and :math:`r_{ik}` the responsibilities,
@@ -49,6 +53,10 @@ def select(
     sign). A degenerate fit (``regular_`` is False), whose likelihood is determined by a floor, is never chosen.
     Candidates with a difference below 2 are hardly distinguishable [1]_ and are named.
 
+    A clustering without a likelihood has the mean silhouette [3]_ instead, which is higher where rows are nearer to
+    their own cluster, on average, than to the next one: of all rows up to 2000, and else of 2000 that are spread over
+    each cluster. It is not defined for one cluster, and candidates within .02 of the best are named.
+
     Parameters
     ----------
     est : estimator
@@ -58,8 +66,9 @@ def select(
         Target, for models that take one.
     n_components : int or iterable of int, default=range(1, 7)
         Numbers of parts to try, whatever the model's own parameter for it is called.
-    criterion : {"bic", "aic", "icl"}, default="bic"
-        BIC to describe a density, ICL to find well separated groups, AIC to predict.
+    criterion : {"bic", "aic", "icl", "silhouette"}, optional
+        BIC to describe a density (the default), ICL to find well separated groups, AIC to predict. The silhouette is
+        that of clusterings, and their default.
     sample_weight : array-like of shape (n_rows,), optional
         Passed to ``fit`` and to the criterion.
     formula : str, optional
@@ -89,6 +98,8 @@ def select(
     .. [1] R. E. Kass, A. E. Raftery, "Bayes factors", Journal of the American Statistical Association 90, 1995.
     .. [2] C. Biernacki, G. Celeux, G. Govaert, "Assessing a mixture model for clustering with the integrated completed
        likelihood", IEEE Transactions on Pattern Analysis and Machine Intelligence 22, 2000.
+    .. [3] P. J. Rousseeuw, "Silhouettes: a graphical aid to the interpretation and validation of cluster analysis",
+       Journal of Computational and Applied Mathematics 20, 1987.
 
     Examples
     --------
@@ -102,7 +113,8 @@ def select(
     2
     """
     card = card_of(est)
-    check_choice("criterion", criterion, CRITERIA)
+    criterion = default_criterion(type(est)) if criterion is None else criterion
+    check_choice("criterion", criterion, (*CRITERIA, SILHOUETTE))
     if not has_criterion(type(est), criterion):
         raise _without_criterion(est, criterion)
     assert card.size_parameter is not None  # a model with a likelihood has parts
@@ -129,8 +141,15 @@ def select(
 
 
 def has_criterion(cls: type[Any], criterion: str) -> bool:
-    """Return whether a model has a likelihood and the criterion, as a method or as an attribute of the fit."""
+    """Return whether a model has the criterion, as a method or as an attribute of the fit, or is a clustering."""
+    if criterion == SILHOUETTE:
+        return card_of(cls).kind == "clustering" and card_of(cls).objective_name != "log-likelihood"
     return hasattr(cls, criterion) or card_of(cls).objective_name == "log-likelihood"
+
+
+def default_criterion(cls: type[Any]) -> str:
+    """Return the criterion that compares sizes of a model where none is asked for."""
+    return SILHOUETTE if has_criterion(cls, SILHOUETTE) else CRITERIA[0]
 
 
 def models_with(criterion: str) -> list[str]:
@@ -141,6 +160,10 @@ def models_with(criterion: str) -> list[str]:
 
 def _without_criterion(est: Any, criterion: str) -> TypeError:
     able = ", ".join(ESTIMATORS[name].__name__ for name in models_with(criterion))
+    if criterion == SILHOUETTE:
+        return TypeError(
+            f"{type(est).__name__} is no clustering without a likelihood, as the silhouette compares: {able}"
+        )
     return TypeError(
         f"{type(est).__name__} has no {criterion.upper()}: a criterion compares models that have a likelihood"
         f"{f'; models that do: {able}' if able else ''}"
@@ -208,7 +231,7 @@ def _fitted(
         reason = f"{UNFITTED}: {' '.join(str(error).split())}"
         return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
     regular = bool(getattr(fitted, "regular_", True))
-    excluded = "" if math.isfinite(value) else "its criterion is no finite number"
+    excluded = "" if math.isfinite(value) else _NO_SILHOUETTE if criterion == SILHOUETTE else _NO_CRITERION
     search = fitted.search_
     candidate = Candidate(
         size,
@@ -234,6 +257,8 @@ def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping
     TypeError
         If it has no such criterion, or none for weighted rows.
     """
+    if criterion == SILHOUETTE:
+        return mean_silhouette(fitted, X)
     if hasattr(fitted, f"{criterion}_"):
         return float(getattr(fitted, f"{criterion}_"))
     method = getattr(fitted, criterion, None)

@@ -13,13 +13,16 @@ from majorant._numbers import counted, number_format, plural_of, rounded
 from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
-NEAR = 2.0
-"""Difference of a criterion below which two candidates are hardly distinguishable, [1]_ of `select`."""
+SILHOUETTE = "silhouette"
+"""What compares clusterings without a likelihood; higher is better."""
+NEAR, NEAR_SILHOUETTE = 2.0, 0.02
+"""Difference of a criterion below which two candidates are hardly distinguishable: [1]_ of `select`, and our own."""
 MOST_RANKED = 5
 UNFITTED = "could not be fitted"
 UNDETERMINED = "the rows do not determine its likelihood"
 
 CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
+_OF_SILHOUETTES = "Higher is better, 1 at most; it does not say whether there are clusters at all."
 _MARK = "The best is marked with a star."
 
 
@@ -34,7 +37,7 @@ class Candidate:
     setting : mapping
         The other parameters that were varied, by name.
     value : float
-        The criterion, lower is better; NaN if there is none.
+        The criterion; NaN if there is none.
     objective : float
         The objective of the fit (the log-likelihood, for a mixture), NaN if there is none.
     n_parameters : int or None
@@ -77,7 +80,7 @@ class Selection:
     ----------
     candidates : tuple of Candidate
         All fits: every size for each setting.
-    criterion : {"bic", "aic", "icl"}
+    criterion : {"bic", "aic", "icl", "silhouette"}
     model, part : str
         Words for the model and for one of its parts ("Gaussian mixture", "component").
     size_parameter : str
@@ -104,13 +107,22 @@ class Selection:
     @property
     def name(self) -> str:
         """The criterion as it is written: "BIC"."""
-        return self.criterion.upper()
+        return self.criterion if self.criterion == SILHOUETTE else self.criterion.upper()
+
+    @property
+    def caption(self) -> str:
+        """Whether lower or higher is better, in a sentence."""
+        return _OF_SILHOUETTES if self.criterion == SILHOUETTE else CAPTION
+
+    def cost(self, candidate: Candidate) -> float:
+        """Return the criterion with the sign by which lower is better."""
+        return -candidate.value if self.criterion == SILHOUETTE else candidate.value
 
     @property
     def ranked(self) -> tuple[Candidate, ...]:
         """Candidates that may be chosen, best first; of equal values the one with fewer parameters."""
         chosen = [c for c in self.candidates if not c.excluded]
-        return tuple(sorted(chosen, key=lambda c: (c.value, c.n_parameters or 0, c.size)))
+        return tuple(sorted(chosen, key=lambda c: (self.cost(c), c.n_parameters or 0, c.size)))
 
     @property
     def excluded(self) -> tuple[Candidate, ...]:
@@ -119,7 +131,7 @@ class Selection:
 
     @property
     def best(self) -> Candidate:
-        """The candidate with the lowest criterion.
+        """The candidate with the best criterion.
 
         Raises
         ------
@@ -140,12 +152,13 @@ class Selection:
 
     @property
     def near(self) -> tuple[Candidate, ...]:
-        """Other candidates whose criterion is within 2 of the best, so hardly distinguishable."""
-        return tuple(c for c in self.ranked[1:] if c.value - self.best.value < NEAR)
+        """Other candidates that are hardly distinguishable: within 2 of the best criterion, .02 of a silhouette."""
+        near = NEAR_SILHOUETTE if self.criterion == SILHOUETTE else NEAR
+        return tuple(c for c in self.ranked[1:] if self.difference(c) < near)
 
     def difference(self, candidate: Candidate) -> float:
-        """Return the difference between a candidate's criterion and the best one's."""
-        return candidate.value - self.best.value
+        """Return by how much a candidate's criterion is worse than the best one's."""
+        return self.cost(candidate) - self.cost(self.best)
 
     def describe(self, candidate: Candidate) -> str:
         """Describe a candidate in words: "3 components, full"."""
@@ -156,8 +169,8 @@ class Selection:
     def sentence(self) -> str:
         """Which candidate the criterion prefers, and how clearly."""
         if not self.ranked:
-            return f"{self.name} can choose none: every fit is excluded."
-        first = f"{self.name} prefers {self.describe(self.best)}"
+            return f"{self._subject} can choose none: every fit is excluded."
+        first = f"{self._subject} prefers {self.describe(self.best)}"
         if len(self.ranked) == 1:
             return f"{first}; no other fit can be chosen." if len(self.candidates) > 1 else f"{first}."
         if not self.near:
@@ -165,12 +178,20 @@ class Selection:
             return f"{first}; the next, {self.describe(second)}, is {self._at_least(second)} worse."
         names = [self.describe(c) for c in self.near]
         joined = names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; and {names[-1]}"
-        within = rounded(Decimal(f"{self.difference(self.near[-1]):.6f}"), 1, "up")
+        within = rounded(Decimal(f"{self.difference(self.near[-1]):.6f}"), self._decimals, "up")
         return f"{first}; {joined} {'is' if len(names) == 1 else 'are'} within {within}."
+
+    @property
+    def _subject(self) -> str:
+        return "The mean silhouette" if self.criterion == SILHOUETTE else self.name
+
+    @property
+    def _decimals(self) -> int:
+        return 3 if self.criterion == SILHOUETTE else 1
 
     def _at_least(self, candidate: Candidate) -> str:
         difference = self.difference(candidate)
-        return number_format([difference], 1).text(difference, "down")
+        return number_format([difference], self._decimals).text(difference, "down")
 
     @property
     def look_out(self) -> tuple[str, ...]:
@@ -181,10 +202,11 @@ class Selection:
         sizes = {c.size for c in self.candidates}
         if len(sizes) > 1 and self.best.size == max(sizes):
             found.append(f"The best is the largest number of {self.parts} tried: try more.")
-        better = [c for c in self.excluded if c.value < self.best.value]
+        better = [c for c in self.excluded if self.cost(c) < self.cost(self.best)]
         if better:
             were = "fit has" if len(better) == 1 else "fits have"
-            found.append(f"{len(better)} excluded {were} a lower {self.name}, which says nothing about the data.")
+            lower = "higher" if self.criterion == SILHOUETTE else "lower"
+            found.append(f"{len(better)} excluded {were} a {lower} {self.name}, which says nothing about the data.")
         if not self.best.converged:
             found.append("The chosen fit stopped at the iteration limit: raise max_iter.")
         unfinished = sum(not c.converged for c in self.ranked[1:])
@@ -199,16 +221,23 @@ class Selection:
         sizes = list(dict.fromkeys(c.size for c in self.candidates))
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
-        decimals = number_format([v for v in cells.values() if v is not None], 2).decimals
+        decimals = number_format([v for v in cells.values() if v is not None], max(self._decimals, 2)).decimals
         columns = [Column(f"{self.parts}", key=self.size_parameter)]
         columns += [Column(label or self.name, decimals, empty="excluded") for label in labels]
-        rows = [(size, *(cells[size, label] for label in labels)) for size in sizes]
+        rows: list[tuple[Any, ...]] = [(size, *(cells[size, label] for label in labels)) for size in sizes]
+        if self.criterion == SILHOUETTE and len(labels) == 1:  # where the curve of the objective bends
+            objectives = {c.size: c.objective for c in self.candidates if math.isfinite(c.objective)}
+            style = number_format(list(objectives.values()), 2)
+            columns.append(Column(self.objective_name, style.decimals, key="objective"))
+            rows = [(*row, objectives.get(row[0])) for row in rows]
         marked = (sizes.index(self.best.size), 1 + labels.index(self.best.label)) if self.ranked else None
         return Table(self.criterion, columns, rows, marked=marked)
 
     def summary(self) -> Summary:
         """Return the summary: table of the criterion, best candidates, exclusions, and the search of the chosen fit."""
-        blocks = [Block(self.name, self.sentence, (self.matrix(), f"{CAPTION} {_MARK}" if self.ranked else CAPTION))]
+        blocks = [
+            Block(self.name, self.sentence, (self.matrix(), f"{self.caption} {_MARK}" if self.ranked else self.caption))
+        ]
         if self.ranked:
             blocks.append(Block("BEST", "", (self._best_table(),)))
         if self.excluded:
@@ -224,8 +253,8 @@ class Selection:
         columns = [
             Column(f"{self.parts}", key=self.size_parameter),
             *(Column(_short(name), key=name) for name in names),
-            Column(self.name, 2, key=self.criterion),
-            Column("difference", 2),
+            Column(self.name, max(self._decimals, 2), key=self.criterion),
+            Column("difference", max(self._decimals, 2)),
             Column(self.objective_name, 2, key="objective"),
             *([Column("parameters", key="n_parameters")] if kept[0].n_parameters is not None else []),
         ]

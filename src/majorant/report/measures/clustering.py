@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from majorant.data.directions import unit_rows
 from majorant.registry import ModelCard
 from majorant.report.measures.partition import Partition
-from majorant.report.measures.silhouettes import Silhouettes, measure_silhouettes
 from majorant.report.run import Run
+from majorant.results.silhouettes import Silhouettes, measure_silhouettes
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from majorant.report.charts.marks import N_COLOURS
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.fit import Fit
 from majorant.report.measures.representation import Representation, representation_of
-from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
 from majorant.report.sections.pair import MOST_PANELS, MOST_POINTS, Scatter, draw_scatter, draw_scatter_panels
 from majorant.report.words import representation as words
+from majorant.results.silhouettes import thinned_rows
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from majorant.report.charts.marks import N_COLOURS
 from majorant.report.charts.scales import Linear, tick_labels
 from majorant.report.charts.svg import Canvas, Size, dots_path, figure
 from majorant.report.measures.regression import Optimum, Regression
-from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
 from majorant.report.words import lines as words
+from majorant.results.silhouettes import thinned_rows
 
 MOST_POINTS, MOST_IN_PANELS = 1200, 800
 MOST_PANELS = 9

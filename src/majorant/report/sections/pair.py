@@ -15,11 +15,11 @@ from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, dots_path, figure
 from majorant.report.measures.pair import BestPair
 from majorant.report.measures.partition import Partition
-from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
 from majorant.report.sections.profiles import largest_parts
 from majorant.report.words import pair as words
 from majorant.report.words.grammar import capital
+from majorant.results.silhouettes import thinned_rows
 
 MOST_POINTS = 1500
 MOST_PANELS = 12

@@ -14,9 +14,9 @@ from majorant.report.charts.marks import component_class
 from majorant.report.charts.scales import Linear, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.clustering import Clustering
-from majorant.report.measures.silhouettes import Silhouettes
 from majorant.report.section import Section
 from majorant.report.words import silhouettes as words
+from majorant.results.silhouettes import Silhouettes
 
 TOP, BOTTOM = 34.0, 194.0
 LEFT = 34.0

@@ -14,11 +14,11 @@ from majorant.report.charts.marks import component_class
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.partition import Partition
-from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.numbers import between
 from majorant.report.section import Section
 from majorant.report.words import pair as words
 from majorant.report.words.grammar import capital
+from majorant.results.silhouettes import thinned_rows
 
 MOST_ROWS = 600
 BASE, REACH = 150.0, 100.0

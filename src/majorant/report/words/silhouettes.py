@@ -6,8 +6,8 @@ import numpy as np
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS
-from majorant.report.measures.silhouettes import Silhouettes
 from majorant.report.words.grammar import in_prose, opening
+from majorant.results.silhouettes import Silhouettes
 
 ALIKE = 0.05
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.metrics import silhouette_samples
+
+from majorant.data.directions import unit_rows
+from majorant.data.storage import stored_rows
 
 MOST_ROWS = 2000
 
@@ -41,12 +46,10 @@ class Silhouettes:
         return np.bincount(self.labels[self.values < 0], minlength=len(self.cluster_means))
 
 
-def measure_silhouettes(
-    X: NDArray[np.float64], labels: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> Silhouettes | None:
+def measure_silhouettes(X: Any, labels: NDArray[np.int64], sizes: NDArray[np.int64]) -> Silhouettes | None:
     """Compute silhouettes; None with fewer than two clusters with rows, or only clusters of one row."""
     n_used = int((sizes > 0).sum())
-    if not 2 <= n_used <= min(len(X) - 1, MOST_ROWS // 4):
+    if not 2 <= n_used <= min(len(labels) - 1, MOST_ROWS // 4):
         return None
     rows = thinned_rows(labels, sizes)
     values = np.asarray(silhouette_samples(X[rows], labels[rows]), dtype=np.float64)
@@ -54,7 +57,19 @@ def measure_silhouettes(
     counts = np.bincount(labels[rows], minlength=len(sizes))
     means = np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
     overall = float(np.average(means[sizes > 0], weights=sizes[sizes > 0]))
-    return Silhouettes(values, labels[rows], len(rows) < len(X), means, overall)
+    return Silhouettes(values, labels[rows], len(rows) < len(labels), means, overall)
+
+
+def mean_silhouette(model: Any, X: Any) -> float:
+    """Return the mean silhouette of rows in the clusters of a fitted model; NaN where it has none."""
+    if stored_rows(X) is not None:
+        raise TypeError("silhouettes need rows in memory: take a part of them")
+    labels = np.asarray(model.labels_, dtype=np.int64)
+    rows = X if issparse(X) else np.asarray(X, dtype=np.float64)
+    if getattr(model, "metric", None) == "cosine":
+        rows = unit_rows(rows)
+    found = measure_silhouettes(rows, labels, np.bincount(labels))
+    return float("nan") if found is None else found.mean
 
 
 def thinned_rows(labels: NDArray[np.int64], sizes: NDArray[np.int64], most: int = MOST_ROWS) -> NDArray[np.int64]:
