@@ -104,6 +104,31 @@ def test_bags_have_the_names_of_the_rows_and_labels_those_of_the_bags() -> None:
         mj.LatentSVC().fit(FRAME, of_bag, bags=bags, sample_weight=pd.Series(1.0, index=of_bag.index[::-1]))
 
 
+def sequence_names(kind: str) -> Any:
+    """Fifteen names in another order than the sorted one."""
+    numbers = (7 * np.arange(15)) % 15 + 1
+    return {
+        "numbers": numbers,
+        "texts": np.array([f"person {i:02d}" for i in numbers]),
+        "days": np.datetime64("2024-01-01") + numbers,
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "days"])
+def test_weights_of_sequences_have_the_names_of_the_sequences(kind: str) -> None:
+    people = sequence_names(kind)
+    groups = pd.Series(np.repeat(people, 3), index=FRAME.index)
+    weights = pd.Series(np.arange(15) + 1.0, index=people)
+    model = mj.HiddenMarkovModel(1).fit(FRAME, groups=groups)
+    for ask in (model.fit, model.log_likelihood):
+        with pytest.raises(ValueError, match="sequence_weight are not named as the sequences are, in sorted order"):
+            ask(FRAME, groups=groups, sequence_weight=weights)
+    means = np.average(FRAME.to_numpy(), axis=0, weights=weights.loc[groups].to_numpy())
+    for given in (weights.sort_index(), weights.sort_index().to_numpy()):
+        found = model.fit(FRAME, groups=groups, sequence_weight=given)
+        np.testing.assert_allclose(found.means_[0], means, rtol=1e-8)
+
+
 def test_given_classes_have_the_names_of_the_rows() -> None:
     init = pd.Series(np.arange(N) % 3, index=FRAME.index[::-1])
     with pytest.raises(ValueError, match="the rows of init are those of X in another order"):

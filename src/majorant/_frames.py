@@ -74,3 +74,29 @@ def check_row_names(tables: Mapping[str, Any]) -> None:
             f"{problem}: row {at} is {names[at]!r} in {what} and {expected[at]!r} in {first}. Rows are paired by "
             f"position: {change} where they already are in the order of {first}"
         )
+
+
+def check_entry_names(given: Any, names: Any, what: str, unit: str, order: str) -> None:
+    """Refuse a column of pandas with one entry for each unit (bag, sequence) whose names are not those of the units.
+
+    Parameters
+    ----------
+    names : ndarray
+        Names of the units, in their order.
+    what, unit, order : str
+        Words for the column, for a unit, and for the order of the units: "in sorted order".
+
+    Raises
+    ------
+    ValueError
+    """
+    found, pandas = row_names(given), sys.modules.get("pandas")
+    if found is None or pandas is None or len(found) != len(names) or found.equals(pandas.RangeIndex(len(found))):
+        return
+    wrong = np.flatnonzero(np.asarray(pandas.Index(np.asarray(found)) != pandas.Index(np.asarray(names))))
+    if len(wrong):
+        at = int(wrong[0])
+        raise ValueError(
+            f"the rows of {what} are not named as the {unit}s are, {order}: entry {at} is of {found[at]!s}, {unit} "
+            f"{at} is {names[at]!s}. Reorder {what} by .loc[names of the {unit}s], or give its values alone"
+        )

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import check_row_names
 from majorant._numbers import counted
 from majorant._validation import check_choice
 from majorant.plot.style import COLOURS, GREY, INK, axes, colour, edge, mark, tidy
@@ -69,6 +70,7 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
     """
     check_is_fitted(model)
     check_choice("method", method, ("tsne", "components"))
+    check_row_names({"X": X, "y": y})
     if not hasattr(model, "loadings"):
         raise TypeError(f"embedding draws rows of a representation, such as a Harmonium; got {type(model).__name__}")
     latents = np.asarray(model.transform(X), dtype=np.float64)[:, : model.rank_]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._frames import check_entry_names
 from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.formulas import column_of, is_table
 
@@ -222,5 +223,7 @@ def weights_of_rows(sequence_weight: Any, sequences: Sequences) -> Array | None:
             f"sequence_weight must be one number per sequence, shape ({n_sequences},), in the order of their names; "
             f"got shape {np.shape(sequence_weight)}"
         )
+    if sequences.names is not None:
+        check_entry_names(sequence_weight, sequences.names, "sequence_weight", "sequence", "in sorted order")
     weights = check_sample_weight(sequence_weight, n_sequences, name="sequence_weight", of="sequence")
     return None if weights is None else weights[sequences.codes]

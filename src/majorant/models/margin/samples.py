@@ -12,7 +12,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from majorant._frames import row_names
+from majorant._frames import check_entry_names
 from majorant._validation import check_sample_weight, exact_labels, refuse_missing_labels, refuse_mixed
 
 
@@ -58,15 +58,8 @@ class Samples:
             If the number of values matches neither, or rows of one sample have different values.
         """
         values: NDArray[Any] = column_or_1d(exact_labels(given), warn=True)
-        names = row_names(given)
-        is_named = self.of_row is not None and len(values) == len(self) and type(names).__name__ != "RangeIndex"
-        if names is not None and is_named and (np.asarray(names, dtype=object) != self.names).any():
-            at = int(np.flatnonzero(np.asarray(names, dtype=object) != self.names)[0])
-            raise ValueError(
-                f"the rows of {what} are not named as the bags are, in the order in which these first appear: entry "
-                f"{at} is of {names[at]!s}, bag {at} is {self.names[at]!s}. Reorder {what} by .loc[bags.unique()], or "
-                "give its values alone, .to_numpy()"
-            )
+        if self.of_row is not None and len(values) == len(self):
+            check_entry_names(given, self.names, what, "bag", "in the order in which these first appear")
         if len(values) == len(self) and (self.of_row is None or len(values) != len(self.of_row)):
             return values
         if self.of_row is None or len(values) != len(self.of_row):
