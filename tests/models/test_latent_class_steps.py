@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.models.latent_class_analysis.effects import DistalOutcome
@@ -211,3 +212,77 @@ def test_a_class_that_no_row_is_assigned_to_is_named_by_bch() -> None:
         _evidence(q, np.log(q), np.ones(3), "bch", modal)
     weights = _evidence(q, np.log(q), np.ones(3), "bch", None).weights
     assert weights is not None and np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize(("method", "assignment"), METHODS)
+@pytest.mark.parametrize(("factor", "shift"), [(1e5, 0.0), (1e-8, 0.0), (1.0, 1e6), (-1e-3, 30.0)])
+def test_units_of_covariates_and_outcomes_change_nothing_but_the_units(
+    method: str, assignment: str, factor: float, shift: float
+) -> None:
+    items, x, _, y = drawn(300, 7)
+    model, _ = fitted(items)
+    calls = {"method": method, "assignment": assignment}
+    plain, other = (model.covariate_effects(items, z, **calls) for z in (x, factor * x + shift))
+    np.testing.assert_allclose(other.coef[1, 1] * factor, plain.coef[1, 1], rtol=1e-6)
+    np.testing.assert_allclose(other.standard_errors[1, 1] * abs(factor), plain.standard_errors[1, 1], rtol=1e-6)
+    np.testing.assert_allclose(other.coef[1, 0] + other.coef[1, 1] * shift, plain.coef[1, 0], atol=1e-6)
+    here, there = (model.distal_outcome(items, values, **calls) for values in (y, factor * y + shift))
+    np.testing.assert_allclose((there.estimates - shift) / factor, here.estimates, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(there.standard_errors / abs(factor), here.standard_errors, rtol=1e-6)
+    assert there.test()[0] == pytest.approx(here.test()[0], rel=1e-5)
+
+
+def separable() -> tuple[Any, Any, Any]:
+    """Two classes that hardly overlap, their number, and a covariate that has nothing to do with them."""
+    random = np.random.default_rng(3)
+    z = random.random(400) < 0.5
+    return (random.random((400, 6)) < np.where(z[:, None], 0.96, 0.04)).astype(int), z, random.normal(size=400)
+
+
+@pytest.mark.parametrize(("method", "assignment"), [*METHODS, ("naive", "modal")])
+@pytest.mark.parametrize("kind", ["number", "level"])
+def test_covariates_that_separate_the_classes_are_named(method: str, assignment: str, kind: str) -> None:
+    items, _, other = separable()
+    model, _ = fitted(items)
+    label = model.predict(items)
+    told = np.where(label == 1, 1.0, -1.0) * (1 + np.abs(other))
+    table = pd.DataFrame({"told": np.where(label == 1, "a", "b") if kind == "level" else told, "other": other})
+    with pytest.warns(
+        ConvergenceWarning, match=r"Covariates told(=b)?(, other)? separate the classes.*no standard errors"
+    ):
+        found = model.covariate_effects(items, table, method=method, assignment=assignment)
+    assert np.isnan(found.standard_errors[1, :2]).all() and np.isnan(found.to_frame()["low"].iloc[1])
+    tests = found.tests()
+    assert np.isnan(tests["p_value"].iloc[0])
+
+
+def test_a_level_that_one_class_lacks_leaves_the_other_effects_as_they_are() -> None:
+    items, _, other = separable()
+    model, _ = fitted(items)
+    label = model.predict(items)
+    x = other + label
+    level = np.where((label == 1) & (np.abs(other) < 0.5), "rare", "usual")
+    calls = {"method": "naive", "assignment": "modal"}
+    with pytest.warns(ConvergenceWarning, match="Covariates level=usual separate"):
+        found = model.covariate_effects(items, pd.DataFrame({"level": level, "x": x}), **calls)
+    usual = level == "usual"  # of rare rows the likelihood is one, whatever the other coefficients are
+    table, y = np.column_stack([np.ones(usual.sum()), x[usual]]), label[usual] == 1
+    beta = np.zeros(2)
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-table @ beta))
+        beta = beta + np.linalg.solve((table * (p * (1 - p))[:, None]).T @ table, table.T @ (y - p))
+    assert found.coef[1, 2] == pytest.approx(beta[1], rel=1e-5)
+    bread = np.linalg.inv((table * (p * (1 - p))[:, None]).T @ table)
+    sandwich = bread @ (table * ((y - p) ** 2)[:, None]).T @ table @ bread
+    assert found.uncorrected_errors[1, 2] == pytest.approx(np.sqrt(sandwich[1, 1]), rel=1e-4)
+    assert np.isnan(found.standard_errors[1, :2]).all()
+
+
+@pytest.mark.parametrize("method", ["ml", "two-step", "naive"])
+def test_an_outcome_that_each_class_answers_in_its_own_way_has_no_error_and_is_not_called_the_same(method: str) -> None:
+    items, _, _ = separable()
+    model, _ = fitted(items)
+    found = model.distal_outcome(items, np.where(model.predict(items) == 1, "yes", "no"), method=method)
+    at_edge = np.abs(found.estimates - np.round(found.estimates)) < 1e-10
+    assert at_edge.any() and np.isnan(found.standard_errors[at_edge]).all()
+    assert not found.test()[2] > 1e-6  # a small p-value or none

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,26 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     even = Parameters(theta.density, Logits(np.zeros_like(theta.law.coef)))
     seen = on.seen(stacked([theta, even]))
     here, at_even = law.information(seen.statistics.law, theta.law)
+
+    def objective(vectors: Array) -> Array:
+        tried = [Parameters(theta.density, law.theta_of(v[None], theta.law)) for v in vectors]
+        return on.seen(stacked(tried)).objective
+
+    return diverging(here, at_even, law.vector(theta.law)[0], float(seen.objective[0]), objective)
+
+
+def diverging(here: Array, at_even: Array, at: Array, value: float, objective: Callable[[Array], Array]) -> Array:
+    """Return directions of logits in which an objective has no minimum, orthonormal, (m, r).
+
+    Parameters
+    ----------
+    here, at_even : ndarray of shape (m, m)
+        Information where a descent ended and at equal weights.
+    at, value
+        Where it ended, (m,), and the objective there.
+    objective : callable
+        The objective of vectors (n, m).
+    """
     size, basis = np.linalg.eigh(at_even)
     held = size > 1e-10 * size.max(initial=0.0)  # covariates that are combinations of others have no direction
     whitened = basis[:, held] / np.sqrt(size[held])
@@ -52,17 +72,13 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     steep = whitened @ turned[:, share < STEEP]
     if steep.shape[1] == 0:
         return np.asarray(steep)
-    at = law.vector(theta.law)[0]
     further = steep * (steep.T @ at_even @ at)
-    moved = at + np.vstack([further.sum(axis=1), further.T])
-    tried = [Parameters(theta.density, law.theta_of(v[None], theta.law)) for v in moved]
-    objective = on.seen(stacked(tried)).objective
-    no_worse = objective <= seen.objective[0] + ROUNDING * (1 + abs(seen.objective[0]))
+    no_worse = objective(at + np.vstack([further.sum(axis=1), further.T])) <= value + ROUNDING * (1 + abs(value))
     return np.asarray(np.linalg.qr(steep if no_worse[0] else steep[:, no_worse[1:]])[0])
 
 
 def of_separated(directions: Array, at: Array, names: Sequence[str], transform: Array | None = None) -> str:
-    """Name the covariates that separate the states; empty where none do.
+    """Say which covariates separate the states; empty where none do.
 
     Parameters
     ----------
@@ -77,12 +93,16 @@ def of_separated(directions: Array, at: Array, names: Sequence[str], transform: 
     """
     if directions.size == 0:
         return ""
-    to_user = np.eye(1 + len(names)) if transform is None else transform
-    led = (directions @ (directions.T @ at)).reshape(-1, to_user.shape[1])
-    part = np.abs(to_user @ led.T).max(axis=1)[1:]
-    found = [name for name, own in zip(names, part, strict=True) if own >= LEAST_PART * part.max()]
+    found = separating(directions, at, names, np.eye(1 + len(names)) if transform is None else transform)
     return (
-        f"Gating by {', '.join(found)} separates components: for some rows a component is certain, or impossible, so "
+        f"Gating by {found} separates components: for some rows a component is certain, or impossible, so "
         "coefficients of the gating run to infinity. Where they stopped is no estimate; they have no standard errors "
         "(NaN) and no intervals. Log-likelihood and predictions are right."
     )
+
+
+def separating(directions: Array, at: Array, names: Sequence[str], to_user: Array) -> str:
+    """Name the covariates that separate the states; see `of_separated`."""
+    led = (directions @ (directions.T @ at)).reshape(-1, to_user.shape[1])
+    part = np.abs(to_user @ led.T).max(axis=1)[1:]
+    return ", ".join(name for name, own in zip(names, part, strict=True) if own >= LEAST_PART * part.max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,7 @@ class DistalOutcome:
     estimates : ndarray of shape (n_components, 1 or levels)
         Means, or shares of the levels.
     standard_errors, uncorrected_errors : ndarray of the same shape
+        NaN for a share of 0 or 1, at the edge of its range.
     covariance : ndarray
         Of the estimates, class by class.
     """
@@ -122,7 +123,8 @@ class DistalOutcome:
     def test(self) -> tuple[float, int, float]:
         """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
 
-        Directions without a variance that could be told from rounding are left out, with their degrees of freedom.
+        Directions without a variance that could be told from rounding are left out, with their degrees of freedom; NaN
+        where classes differ along one, as they do where each answers in its own way without exception.
 
         Raises
         ------
@@ -154,60 +156,83 @@ def wald(values: Array, covariance: Array, size: float = 0.0) -> tuple[float, in
     """Return Wald's test that all values are zero: statistic, degrees of freedom, p-value.
 
     Directions without a variance that could be told from rounding (of numbers of a size) are left out; NaN where an
-    error is not known.
+    error is not known, or numbers differ without a variance.
     """
     if not np.isfinite(covariance).all():
         return np.nan, len(values), np.nan
     variances, directions = np.linalg.eigh(covariance)
     told = variances > ALIKE * max(float(variances[-1]), size**2 * ALIKE)
+    if size and (np.abs(values @ directions[:, ~told]) > np.sqrt(ALIKE) * size).any():
+        return np.nan, len(values), np.nan
     df = int(told.sum())
     statistic = float(((values @ directions[:, told]) ** 2 / variances[told]).sum())
     return statistic, df, float(chi2.sf(statistic, df)) if df else 1.0
 
 
-def effects(learned: Covariates, beta: Array, corrected: Array, plain: Array, method: str) -> CovariateEffects:
-    """Return coefficients of all classes, zero for the first."""
+class CovariateUnits(NamedTuple):
+    """What covariates are, and the means and standard deviations by which they are standardised."""
+
+    learned: Covariates
+    center: Array
+    scale: Array
+
+
+class OutcomeUnits(NamedTuple):
+    """Levels of an outcome of text; of numbers none, and the mean and standard deviation that standardise them."""
+
+    levels: tuple[Any, ...]
+    center: float
+    scale: float
+
+
+def effects(units: CovariateUnits, beta: Array, corrected: Array, plain: Array, method: str) -> CovariateEffects:
+    """Return coefficients of all classes, zero for the first, in the units of the covariates.
+
+    Parameters
+    ----------
+    units : CovariateUnits
+    beta : ndarray
+        Coefficients of all classes but the first, class by class.
+    corrected, plain : ndarray
+        Their covariance, corrected for the classes having been estimated and not; NaN where the rows determine none.
+    """
+    learned = units.learned
     names = ("Intercept", *learned.column_names)
     m = len(names)
+    own = np.diag(np.concatenate([[1.0], 1 / units.scale]))
+    own[0, 1:] = -units.center / units.scale
+    every = np.kron(np.eye(len(beta) // m), own)
+
+    def moved(covariance: Array) -> Array:
+        unknown = np.abs(every) @ np.isnan(np.diag(covariance)) > 0
+        found = every @ np.where(np.isnan(covariance), 0.0, covariance) @ every.T
+        found[unknown] = found[:, unknown] = np.nan
+        return np.asarray(found)
 
     def table(values: Array) -> Array:
         return np.concatenate([np.zeros((1, m)), values.reshape(-1, m)])
 
+    corrected, plain = moved(corrected), moved(plain)
     errors, uncorrected = (table(np.sqrt(np.maximum(np.diag(v), 0.0))) for v in (corrected, plain))
-    return CovariateEffects(method, names, table(beta), errors, uncorrected, corrected, learned.references)
+    return CovariateEffects(method, names, table(every @ beta), errors, uncorrected, corrected, learned.references)
 
 
-def one_step(learned: Covariates, center: Array, scale: Array, coef: Array, covariance: Array) -> CovariateEffects:
-    """Return the effects of a fit with gating, in the units of the covariates.
-
-    Parameters
-    ----------
-    learned : Covariates
-    center, scale : ndarray of shape (covariates,)
-        Means and standard deviations by which the fit's covariates are standardised.
-    coef : ndarray of shape (n_components, 1 + covariates)
-    covariance : ndarray
-        Of the coefficients of all classes but the first, class by class; NaN where the rows determine none.
-    """
-    own = np.diag(np.concatenate([[1.0], 1 / scale]))
-    own[0, 1:] = -center / scale
-    every = np.kron(np.eye(len(coef) - 1), own)
-    unknown = np.abs(every) @ np.isnan(np.diag(covariance)) > 0
-    moved = every @ np.where(np.isnan(covariance), 0.0, covariance) @ every.T
-    moved[unknown] = moved[:, unknown] = np.nan
-    return effects(learned, (coef[1:] @ own.T).ravel(), moved, moved, "one-step")
-
-
-def outcome(levels: tuple[Any, ...], k: int, beta: Array, corrected: Array, plain: Array, method: str) -> DistalOutcome:
-    """Return estimates of the classes."""
+def outcome(units: OutcomeUnits, k: int, beta: Array, corrected: Array, plain: Array, method: str) -> DistalOutcome:
+    """Return estimates of the classes, in the units of the outcome; a share of 0 or 1 has no standard error."""
+    levels, center, scale = units
     c = max(len(levels), 1)
     size = k * c
-    errors, uncorrected = (np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c) for v in (corrected, plain))
-    return DistalOutcome(method, levels, beta[:size].reshape(k, c), errors, uncorrected, corrected[:size, :size])
+    estimates = center + scale * beta[:size].reshape(k, c)
+    at_edge = np.minimum(np.abs(estimates), np.abs(1 - estimates)) < ALIKE if levels else np.zeros((k, c), dtype=bool)
+    errors, uncorrected = (
+        np.where(at_edge, np.nan, scale * np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c))
+        for v in (corrected, plain)
+    )
+    return DistalOutcome(method, levels, estimates, errors, uncorrected, scale**2 * corrected[:size, :size])
 
 
-def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, Covariates]:
-    """Return a constant beside the columns of the covariates, and what they are.
+def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, CovariateUnits]:
+    """Return a constant beside covariates in standard units.
 
     Raises
     ------
@@ -231,11 +256,13 @@ def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, Covariat
                 f"covariate {name!r} is a linear function of those before it, "
                 "so it has no effect of its own: leave it out"
             )
-    return np.column_stack([np.ones(len(table)), table]), learned
+    center = np.average(table, axis=0, weights=weights)
+    scale = np.sqrt(np.average((table - center) ** 2, axis=0, weights=weights))
+    return np.column_stack([np.ones(len(table)), (table - center) / scale]), CovariateUnits(learned, center, scale)
 
 
-def outcome_table(y: Any, weights: Array) -> tuple[Array, tuple[Any, ...]]:
-    """Return numbers as one column, or a column for each level of text, and the levels.
+def outcome_table(y: Any, weights: Array) -> tuple[Array, OutcomeUnits]:
+    """Return numbers in standard units as one column, or a column for each level of text.
 
     Raises
     ------
@@ -253,6 +280,10 @@ def outcome_table(y: Any, weights: Array) -> tuple[Array, tuple[Any, ...]]:
     if np.ptp(known.astype(float)) <= ALIKE * np.abs(known).max() if is_number else len(set(known.tolist())) < 2:
         raise ValueError(f"y is {known.tolist()[0]!r} in every row: give an outcome that varies")
     if is_number:
-        return values.astype(np.float64)[:, None], ()
+        numbers = values.astype(np.float64)
+        center = float(np.average(numbers, weights=weights))
+        scale = float(np.sqrt(np.average((numbers - center) ** 2, weights=weights)))
+        return ((numbers - center) / scale)[:, None], OutcomeUnits((), center, scale)
     levels = tuple(sorted(set(values.tolist())))
-    return np.asarray([[value == level for level in levels] for value in values.tolist()], dtype=np.float64), levels
+    told = [[value == level for level in levels] for value in values.tolist()]
+    return np.asarray(told, dtype=np.float64), OutcomeUnits(levels, 0.0, 1.0)

@@ -21,14 +21,14 @@ from majorant.data.units import blocks_of
 from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
-from majorant.laws.separation import unbounded_directions
+from majorant.laws.separation import separating, unbounded_directions
 from majorant.models.gaussian_in_units import units_of
 from majorant.models.latent_class_analysis.effects import (
     CovariateEffects,
+    CovariateUnits,
     DistalOutcome,
     covariate_table,
     effects,
-    one_step,
     outcome,
     outcome_table,
 )
@@ -307,6 +307,8 @@ class FittedLatentClasses(MixtureEstimator):
         -----
         UserWarning
             If the classes lie too near each other for estimates in steps.
+        ConvergenceWarning
+            If covariates separate the classes, so that coefficients run to infinity.
 
         References
         ----------
@@ -324,13 +326,25 @@ class FittedLatentClasses(MixtureEstimator):
                 raise ValueError(f"method={method!r} is for a fit without gating; this one has its effects in one step")
             covariance = self._errors(X, sample_weight=sample_weight, gating=covariates).covariance
             m = self.gating_coef_[1:].size
-            return one_step(
-                self.covariates_, self.gating_center_, self.gating_scale_, self.gating_coef_, covariance[-m:, -m:]
-            )
+            units = CovariateUnits(self.covariates_, self.gating_center_, self.gating_scale_)
+            own = covariance[-m:, -m:]
+            return effects(units, self.gating_coef_[1:].ravel(), own, own, "one-step")
         items, on = earlier_step(self, X, sample_weight, method or "ml", assignment)
-        table, learned = covariate_table(covariates, items.weights, len(self.weights_))
-        later = of_covariates(table, items.weights, len(self.weights_))
-        return effects(learned, *later_step(items, on, later, method or "ml", assignment), method or "ml")
+        table, units = covariate_table(covariates, items.weights, len(self.weights_))
+        found = later_step(
+            items, on, of_covariates(table, items.weights, len(self.weights_)), method or "ml", assignment
+        )
+        if found.unbounded.size:
+            names = units.learned.column_names
+            separated = separating(found.unbounded, found.beta, names, np.eye(1 + len(names)))
+            warnings.warn(
+                f"Covariates {separated} separate the classes: for some rows a class is certain, or impossible, so "
+                "coefficients run to infinity. Where they stopped is no estimate; they have no standard errors (NaN) "
+                "and no intervals.",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+        return effects(units, found.beta, found.corrected, found.plain, method or "ml")
 
     def distal_outcome(
         self,
@@ -360,9 +374,10 @@ class FittedLatentClasses(MixtureEstimator):
         """
         items, on = earlier_step(self, X, sample_weight, method, assignment)
         k = len(self.weights_)
-        values, levels = outcome_table(y, items.weights)
-        later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(levels))
-        return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
+        values, units = outcome_table(y, items.weights)
+        later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(units.levels))
+        found = later_step(items, on, later, method, assignment)
+        return outcome(units, k, found.beta, found.corrected, found.plain, method)
 
     def _summary(self) -> Summary:
         found = mixture_summary(self)

@@ -24,7 +24,8 @@ from scipy.special import logsumexp
 from majorant._validation import check_choice, check_sample_weight, levels_to_user
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Mixture, OnData, Parameters
-from majorant.results.information import observed_information, packed, unpacked
+from majorant.laws.separation import diverging
+from majorant.results.information import LEAST_PART, observed_information, packed, unpacked
 
 Array = NDArray[np.float64]
 Method = Literal["one-step", "ml", "bch", "two-step", "naive"]
@@ -133,14 +134,36 @@ class Later(NamedTuple):
         Rows of the equations (rows, m), with their weights, of evidence and parameters.
     solve : callable
         Parameters of evidence.
+    unbounded : callable
+        Orthonormal directions (m, r) of parameters of evidence in which they run to infinity.
     """
 
     psi: Callable[[Evidence, Array], Array]
     solve: Callable[[Evidence], Array]
+    unbounded: Callable[[Evidence, Array], Array] = lambda evidence, beta: np.zeros((len(beta), 0))
 
 
-def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment: str) -> tuple[Array, Array, Array]:
-    """Return parameters of the later step, their corrected covariance, and the one without correction."""
+class Solved(NamedTuple):
+    """What a later step found.
+
+    Attributes
+    ----------
+    beta : ndarray of shape (m,)
+        Its parameters.
+    corrected, plain : ndarray of shape (m, m)
+        Their covariance, corrected for the earlier step and not; NaN for those that run to infinity.
+    unbounded : ndarray of shape (m, r)
+        Directions in which they do.
+    """
+
+    beta: Array
+    corrected: Array
+    plain: Array
+    unbounded: Array
+
+
+def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment: str) -> Solved:
+    """Solve the later step."""
     at, w = packed(items.mixture, items.theta)[0], items.weights
     _, q, log_density = _seen(items, at[None])
     modal = np.eye(q.shape[2])[q[0].argmax(axis=1)] if assignment == "modal" else None
@@ -154,11 +177,16 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
         psi1[:, j] = w * (units[0] - units[1]) / (2 * h)
         up, down = (later.psi(_evidence(moved[i], densities[i], w, method, modal), beta).sum(axis=0) for i in (0, 1))
         a21[:, j] = -(up - down) / (2 * h)
-    inverse = np.linalg.pinv(-a22)
+    lost = later.unbounded(evidence, beta)
+    rest = np.eye(len(beta)) - lost @ lost.T
+    inverse = rest @ np.linalg.pinv(-rest @ a22 @ rest) @ rest
     corrected = psi2 - psi1 @ np.linalg.pinv(observed_information(on, items.theta)) @ a21.T
     counted = np.where(w > 0, w, 1.0)[:, None]
     first, second = (np.asarray(inverse @ (u.T @ (u / counted)) @ inverse.T) for u in (corrected, psi2))
-    return beta, first, second
+    unknown = np.abs(lost).max(axis=1, initial=0.0) > LEAST_PART
+    for covariance in (first, second):
+        covariance[unknown] = covariance[:, unknown] = np.nan
+    return Solved(beta, first, second, lost)
 
 
 def _slope(f: Callable[[Array], Array], at: Array, j: int) -> Array:
@@ -168,7 +196,13 @@ def _slope(f: Callable[[Array], Array], at: Array, j: int) -> Array:
 
 
 def of_covariates(z: Array, w: Array, k: int) -> Later:
-    """Return the equations of a multinomial logit of the class, parameters (classes but the first, columns)."""
+    """Return the equations of a multinomial logit of the class, parameters (classes but the first, columns).
+
+    Parameters
+    ----------
+    z : ndarray of shape (rows, m)
+        A constant and covariates in standard units.
+    """
     m = z.shape[1]
 
     def logs(beta: Array) -> Array:
@@ -181,20 +215,33 @@ def of_covariates(z: Array, w: Array, k: int) -> Later:
         left = w[:, None] * (r - r.sum(axis=1, keepdims=True) * np.exp(log_p))[:, 1:]
         return np.asarray((left[:, :, None] * z[:, None, :]).reshape(len(z), -1))
 
+    def log_likelihood(evidence: Evidence, beta: Array) -> float:
+        return float(w @ evidence.responsibilities(logs(beta))[1])
+
+    def curvature(evidence: Evidence, beta: Array) -> Array:
+        log_p = logs(beta)
+        p = np.exp(log_p)
+        total = w * evidence.responsibilities(log_p)[0].sum(axis=1)
+        full = np.empty((k - 1, m, k - 1, m))
+        for a in range(1, k):
+            for b in range(1, k):
+                full[a - 1, :, b - 1] = (z * (total * p[:, a] * ((a == b) - p[:, b]))[:, None]).T @ z
+        return full.reshape(len(beta), -1)
+
+    def unbounded(evidence: Evidence, beta: Array) -> Array:
+        def objective(vectors: Array) -> Array:
+            return np.array([-log_likelihood(evidence, v) for v in vectors])
+
+        value = -log_likelihood(evidence, beta)
+        return diverging(curvature(evidence, beta), curvature(evidence, 0 * beta), beta, value, objective)
+
     def solve(evidence: Evidence) -> Array:
         beta = np.zeros((k - 1) * m)
-        value = float(w @ evidence.responsibilities(logs(beta))[1])
+        value = log_likelihood(evidence, beta)
         for _ in range(200):
-            log_p = logs(beta)
-            p = np.exp(log_p)
-            total = w * evidence.responsibilities(log_p)[0].sum(axis=1)
-            full = np.empty((k - 1, m, k - 1, m))
-            for a in range(1, k):
-                for b in range(1, k):
-                    full[a - 1, :, b - 1] = (z * (total * p[:, a] * ((a == b) - p[:, b]))[:, None]).T @ z
-            step = np.linalg.lstsq(full.reshape(len(beta), -1), psi(evidence, beta).sum(axis=0), rcond=1e-12)[0]
+            step = np.linalg.lstsq(curvature(evidence, beta), psi(evidence, beta).sum(axis=0), rcond=1e-12)[0]
             share = 1.0
-            while (new := float(w @ evidence.responsibilities(logs(beta + share * step))[1])) < value and share > 1e-9:
+            while (new := log_likelihood(evidence, beta + share * step)) < value and share > 1e-9:
                 share /= 2
             beta = beta + share * step
             if new - value < 1e-12 * (1 + abs(value)):
@@ -202,7 +249,7 @@ def of_covariates(z: Array, w: Array, k: int) -> Later:
             value = new
         return beta
 
-    return Later(psi, solve)
+    return Later(psi, solve, unbounded)
 
 
 def of_outcome(y: Array, w: Array, shares: Array, *, is_categorical: bool) -> Later:
