@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -353,3 +353,44 @@ def test_a_function_may_fill_one_array_again_and_again(with_target: bool) -> Non
     memory = clone(model).fit(mj.open_rows(lambda: [(X, Y)] if with_target else [X]), *given)
     of = "log_likelihood_" if with_target else "inertia_"
     assert getattr(streamed, of) == pytest.approx(getattr(memory, of), rel=1e-9)
+
+
+class Refilled(Sequence[Any]):
+    """Parts that are read when they are asked for, as many readers of files are."""
+
+    def __init__(self) -> None:
+        self.rows = np.empty((300, X.shape[1]))
+
+    def __len__(self) -> int:
+        return N // 300
+
+    def __getitem__(self, number: Any) -> Any:
+        if number >= len(self):
+            raise IndexError(number)
+        part = X[300 * number : 300 * number + 300]
+        self.rows[: len(part)] = part
+        return self.rows[: len(part)]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda part: pd.DataFrame(part, copy=False),
+        lambda part: (pd.DataFrame(part, copy=False), None, None),
+        memoryview,
+        None,
+    ],
+    ids=["data frame", "tuple of data frames", "buffer", "sequence"],
+)
+def test_whatever_shares_the_memory_that_is_filled_again(form: Callable[[Any], Any] | None) -> None:
+    filled = Refilled if form is None else lambda: map(form, Refilled())
+    streamed = mj.KMeans(3, random_state=0).fit(mj.open_rows(filled))
+    memory = mj.KMeans(3, random_state=0).fit(mj.open_rows(lambda: [X[a : a + 300] for a in range(0, N, 300)]))
+    assert streamed.inertia_ == memory.inertia_
+
+
+def test_parts_with_masked_cells_are_refused() -> None:
+    with pytest.raises(ValueError, match="masked cells"):
+        mj.open_rows(lambda: [np.ma.masked_less(X, 0)])
+    with pytest.raises(ValueError, match="masked cells"):
+        mj.open_rows(lambda: [(X, None, np.ma.masked_less(np.ones(N), 2))])

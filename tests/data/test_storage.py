@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -130,6 +131,17 @@ class TestNpy:
         path.write_bytes(b"heading." + X.tobytes())
         array = np.memmap(path, dtype=np.float64, mode="r", offset=8, shape=X.shape)
         np.testing.assert_array_equal(read(Chunks(NpyRows(array))), X)
+
+    def test_a_map_whose_file_was_replaced_or_removed(self, npy: Callable[[NDArray[Any]], Path]) -> None:
+        """The rows are those of the array that was given, whatever has its file's name by now."""
+        path = npy(X)
+        array = np.load(path, mmap_mode="r")
+        np.save(path.with_name("other.npy"), 3 * X)
+        path.with_name("other.npy").replace(path)
+        np.testing.assert_array_equal(read(Chunks(NpyRows(array))), X)
+        path.unlink()
+        np.testing.assert_array_equal(read(Chunks(NpyRows(array))), X)
+        np.testing.assert_array_equal(np.asarray(array), X)
 
     @pytest.mark.parametrize("rows_left", [0, 1, 9000])
     def test_a_file_that_shrank_is_noticed(self, rows_left: int, npy: Callable[[NDArray[Any]], Path]) -> None:
@@ -324,6 +336,25 @@ class TestOpening:
         (tmp_path / "rows.csv").write_text("1,2\n", encoding="utf-8")
         with pytest.raises(ValueError, match=r"rows.csv: rows are read from .npy, .parquet, .arrow or .feather"):
             open_rows(tmp_path / "rows.csv")
+
+    @pytest.mark.parametrize("suffix", [".npy", ".parquet", ".arrow", ".feather"])
+    def test_a_file_that_was_written_to_is_noticed(self, suffix: str, tmp_path: Path) -> None:
+        """In a file of the same size a fit would silently find other rows."""
+        path = tmp_path / "rows.npy"
+        if suffix == ".npy":
+            np.save(path, X)
+        else:
+            table = pa.table({name: X[:, j] for j, name in enumerate("abc")})
+            path = {".parquet": write_parquet, ".feather": write_feather, ".arrow": write_arrow}[suffix](
+                table, tmp_path
+            )
+        data = open_rows(path)
+        assert data.map_sum(len) == len(X)
+        before = path.read_bytes()
+        path.write_bytes(before)
+        os.utime(path, ns=(0, 10**9))  # clocks of files may be coarse
+        with pytest.raises(ValueError, match=rf"rows{suffix} was written to after it had been opened: open it again"):
+            data.map_sum(len)
 
     @pytest.mark.parametrize("suffix", [".npy", ".parquet", ".arrow", ".feather"])
     def test_a_file_that_is_not_what_it_says(self, suffix: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import block_rows
-from majorant.data.storage import Piece, StoredRows, unreadable
+from majorant.data.storage import Piece, StoredRows, UnchangedFile, unreadable
 
 TURNED = 2048
 """Rows at a time that are converted from columns to rows, so that they stay in cache."""
@@ -48,6 +48,7 @@ class ArrowRows(StoredRows):
     ) -> None:
         pa = _pyarrow()
         self._paths = tuple(paths)
+        self._files = [UnchangedFile(path) for path in self._paths]
         if isinstance(columns, str):
             raise TypeError(f"columns must be a sequence of names; got {columns!r}: write [{columns!r}]")
         n_units = 0
@@ -73,7 +74,8 @@ class ArrowRows(StoredRows):
 
     def pieces(self) -> Iterator[Piece]:
         chunk = 0
-        for path in self._paths:
+        for path, unchanged in zip(self._paths, self._files, strict=True):
+            unchanged.check()
             with _opened(path) as file:
                 self._refuse_other_columns(path, _schema(path, file), "when it was opened", "now")
                 is_parquet = path.suffix == ".parquet"

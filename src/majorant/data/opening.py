@@ -140,7 +140,7 @@ def _rows_of(
     if path.suffix == ".npy":
         if without is not None:
             raise ValueError(f"a .npy file has no column names: leave {without} out")
-        return NpyRows(_mapped_npy(path))
+        return NpyRows(_mapped_npy(path), path)
     if path.suffix in (".parquet", ".arrow", ".feather"):
         return ArrowRows([path], columns, target, sample_weight)
     raise ValueError(f"{path.name}: rows are read from .npy, .parquet, .arrow or .feather files")

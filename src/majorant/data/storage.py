@@ -7,13 +7,13 @@ import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
-from majorant._validation import check_sample_weight
+from majorant._validation import check_sample_weight, refuse_what_is_no_number
 from majorant.data.chunks import Block, Chunks, Mapped, Source, block_rows
 
 STREAM_BYTES = 1 << 26
@@ -288,9 +288,12 @@ class _Weighed:
 
 
 class NpyRows(StoredRows):
-    """A two-dimensional .npy file, or a memory-mapped array."""
+    """A memory-mapped array, or the .npy file at `path`, of which it is a map.
 
-    def __init__(self, array: np.memmap[Any, Any]) -> None:
+    A map alone is read as it is: its file may have been replaced.
+    """
+
+    def __init__(self, array: np.memmap[Any, Any], path: Path | None = None) -> None:
         if array.ndim != 2:
             raise ValueError(f"the array must have two dimensions (rows, columns); it has shape {array.shape}")
         if array.dtype.kind not in "fiub":
@@ -298,21 +301,19 @@ class NpyRows(StoredRows):
         if array.shape[1] == 0:
             raise ValueError(f"the array has no columns; it has shape {array.shape}")
         super().__init__(array.shape[0], array.shape[1], array.dtype)
-        self._array = array
-        # Reading the file keeps pages out of this process; a view, or pages that were written to, go by the mapping.
-        owner: Any = array.base
-        self._readable = isinstance(owner, mmap.mmap) and array.mode == "r" and array.flags.c_contiguous
+        self._array, self._file = array, None if path is None else UnchangedFile(path)
 
     def pieces(self) -> Iterator[Piece]:
         array = self._array
         row_bytes = max(array.dtype.itemsize * self.n_features, 1)
         per_block = block_rows(self.n_features * self.dtype.itemsize)
         rows = max(READ_BYTES // row_bytes // per_block, 1) * per_block
-        if not self._readable or array.filename is None:
+        if self._file is None or not array.flags.c_contiguous:
             for number, a in enumerate(range(0, self.n_units, rows)):
                 yield Piece(number, array[a : a + rows])
+                self._give_back(a * row_bytes, rows * row_bytes)
             return
-        with Path(array.filename).open("rb") as file:
+        with self._file.open() as file:  # keeps pages out of this process, and a file that shrank is no fault of memory
             file.seek(array.offset)
             for number, a in enumerate(range(0, self.n_units, rows)):
                 m = min(rows, self.n_units - a)
@@ -320,6 +321,46 @@ class NpyRows(StoredRows):
                 if len(values) < m * self.n_features:
                     raise self._changed(a + len(values) // self.n_features)
                 yield Piece(number, values.reshape(m, self.n_features))
+
+    def _give_back(self, begin: int, length: int) -> None:
+        """Release pages of a map that nobody wrote to, which count as memory of the process until then."""
+        array = self._array
+        pages: Any = array.base
+        is_whole = isinstance(pages, mmap.mmap) and array.mode == "r" and array.flags.c_contiguous
+        if is_whole and hasattr(mmap, "MADV_DONTNEED"):
+            begin += array.offset % mmap.ALLOCATIONGRANULARITY
+            begin, end = (-(-at // mmap.PAGESIZE) * mmap.PAGESIZE for at in (begin, begin + length))
+            if begin < min(end, len(pages)):
+                pages.madvise(mmap.MADV_DONTNEED, begin, min(end, len(pages)) - begin)
+
+
+class UnchangedFile:
+    """A file that every pass reads anew, refused where it was written to in between."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._before = path, path.stat()
+
+    def check(self) -> None:
+        """Raise an error if the file was written to; one of another size is told by its number of rows.
+
+        Raises
+        ------
+        ValueError
+        """
+        now, before = self.path.stat(), self._before
+        if now.st_size == before.st_size and now.st_mtime_ns != before.st_mtime_ns:
+            raise ValueError(f"{self.path.name} was written to after it had been opened: open it again")
+
+    def open(self) -> BinaryIO:
+        """Open it for reading.
+
+        Raises
+        ------
+        ValueError
+            If it was written to.
+        """
+        self.check()
+        return self.path.open("rb")
 
 
 class IteratedRows(StoredRows):
@@ -363,15 +404,17 @@ def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     given = factory()
     if not isinstance(given, Iterable):
         raise TypeError(f"the function must return an iterable of arrays at every call; got {type(given).__name__}")
-    # A generator may fill the same array anew, and parts are kept until others are asked for.
-    return iter(given) if isinstance(given, Sequence) else map(_own, given)
+    # What makes parts when they are asked for may fill the same memory anew, and parts are kept until others come.
+    return iter(given) if isinstance(given, list | tuple | np.ndarray) else map(_own, given)
 
 
 def _own(part: Any) -> Any:
-    """Copy arrays: what is given may be filled anew."""
+    """Copy arrays and data frames: what is given may be filled anew."""
     if isinstance(part, tuple):
         return tuple(map(_own, part))
-    return part.copy() if isinstance(part, np.ndarray) else part
+    if isinstance(part, np.ndarray) or (hasattr(part, "columns") and hasattr(part, "copy")):
+        return part.copy()
+    return part if part is None or hasattr(part, "columns") else np.array(part)
 
 
 def _names(given: Any) -> list[str] | None:
@@ -387,6 +430,8 @@ def _told(names: Sequence[str] | None) -> str:
 
 def _parts(given: Any) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
     """Return X, y and weights of what a function gave."""
+    for part in given if isinstance(given, tuple) else (given,):
+        refuse_what_is_no_number(part, "an array of the function")
     parts = tuple(None if part is None else np.asarray(part) for part in given) if isinstance(given, tuple) else None
     x, *others = (np.asarray(given),) if parts is None else parts or (None,)
     if x is None or x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "fiub" or len(others) > 2:
