@@ -47,13 +47,17 @@ class LatentClassAnalysis(FittedLatentClasses):
     n_components : int, default=1
         Number of classes.
     items : "auto", str, sequence of str or dict, default="auto"
-        What the items are: "categorical", "ordinal", "normal" or "count", for all columns, for each, or by name or
-        number of the column (others are "auto" then). With "auto", text, truth values, columns of at most two different
-        values and of at most ten different whole numbers are categorical, and other numbers are normal; ``items_`` says
-        what was read. Ordinal items and counts are only read as such where they are named: of an ordinal item, classes
-        differ in the log odds of each level against the one below by the same number, whichever the level.
+        What the items are: "categorical", "ordinal", "normal", "count" (Poisson) or "negative_binomial", for all
+        columns, for each, or by name or number of the column (others are "auto" then). With "auto", text, truth values,
+        columns of at most two different values and of at most ten different whole numbers are categorical, and other
+        numbers are normal; ``items_`` says what was read. Ordinal items and counts are only read as such where they are
+        named: of an ordinal item, classes differ in the log odds of each level against the one below by the same
+        number, whichever the level.
+    correlated : None, "all", list of items or dict of lists, default=None
+        Which normal items are correlated within a class: none; all; those named, or numbered; or the items of each of
+        several blocks, whose names lead those of their estimates.
     variances : {"own", "shared"}, default="own"
-        Whether a normal item has a variance in each class, or one in all.
+        Whether normal items have variances, and covariances, in each class, or the same in all.
     unseen : {"error", "missing"}, default="error"
         How a level is treated that the fit has not seen: as an error, or as a missing cell.
     tol : float, default=1e-10
@@ -89,7 +93,13 @@ class LatentClassAnalysis(FittedLatentClasses):
         The same of ordinal items, and by how much more than the mean of the classes the log odds of a level against the
         one below are in each, (n_components, ordinal items).
     normal_means_, normal_variances_ : ndarray of shape (n_components, normal items)
+        Of those that are not correlated.
+    correlated_means_, correlated_covariances_ : ndarray of shape (n_components, ...)
+        Of those that are; ``normal_means_`` and ``normal_covariances_`` where `correlated` is "all", led by the name
+        of the block where there are several.
     count_rates_ : ndarray of shape (n_components, counts)
+    negative_binomial_rates_, negative_binomial_sizes_ : ndarray of shape (n_components, counts)
+        Means of counts with variances ``rate + rate**2 / size``.
     gating_coef_ : ndarray of shape (n_components, 1 + covariates)
         With `gating`: logits of the classes against the first, of covariates in standard deviations from their mean.
     log_likelihood_ : float
@@ -128,6 +138,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         n_components: int = 1,
         *,
         items: Any = "auto",
+        correlated: Any = None,
         variances: str = "own",
         unseen: str = "error",
         tol: float = 1e-10,
@@ -155,6 +166,7 @@ class LatentClassAnalysis(FittedLatentClasses):
             n_jobs=n_jobs,
         )
         self.items = items
+        self.correlated = correlated
         self.variances = variances
         self.unseen = unseen
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
@@ -61,6 +62,7 @@ class FittedLatentClasses(MixtureEstimator):
     """The methods of a latent class analysis that need its rows or its parameters only."""
 
     items: Any
+    correlated: Any
     variances: str
     unseen: str
     items_: Items
@@ -94,14 +96,18 @@ class FittedLatentClasses(MixtureEstimator):
                 raise ValueError("no row has an answer to any item: there is nothing to fit")
         if fitting:
             self.items_ = learned(
-                X if weights is None else X[weights > 0], names, self.items, self.__dict__.pop("_orders")
+                X if weights is None else X[weights > 0],
+                names,
+                self.items,
+                self.__dict__.pop("_orders"),
+                self.correlated,
             )
             X = self.items_.coded(X, "error" if weights is None else "missing")
         return X, weights
 
     def _look_at(self, source: StoredRows) -> None:
         table = levels_met((block.columns[0] for block in source.blocks()), source.n_features)
-        self.items_ = learned(table, self._feature_names(), self.items)
+        self.items_ = learned(table, self._feature_names(), self.items, correlated=self.correlated)
 
     def _read_block(self, X: NDArray[Any]) -> Array:
         return self.items_.coded(X.astype(np.float64), self.unseen)
@@ -252,7 +258,8 @@ class FittedLatentClasses(MixtureEstimator):
         Of two categorical items, Pearson's statistic of their two-way table against the classes', over rows that have
         both; of two numbers or counts, rows times their squared correlation within classes; of a number and a
         categorical item, rows times the share of its variance within classes that the levels explain. Divided by its
-        degrees of freedom, a residual well above 4 indicates that the pair is not independent within classes.
+        degrees of freedom, a residual well above 4 indicates that the pair is not independent within classes. Pairs
+        that the model takes for correlated are left out.
 
         Parameters
         ----------
@@ -266,7 +273,8 @@ class FittedLatentClasses(MixtureEstimator):
         """
         seen, _, q = self._seen(X, **rows)
         cells = cells_of(self, seen.columns)
-        return bivariate_residuals(self.items_.names, cells, q, seen.weights / seen.row_weight, self.weights_)
+        modelled = {pair for _, columns in self.items_.correlated for pair in combinations(sorted(columns), 2)}
+        return bivariate_residuals(self.items_.names, cells, q, seen.weights / seen.row_weight, self.weights_, modelled)
 
     # Covariates and outcomes, after the classes
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from majorant._numbers import counted
 from majorant._validation import check_choice, did_you_mean, is_missing
-from majorant.models.latent_class_analysis.kinds import KINDS, Kind, blocks_of, plain
+from majorant.models.latent_class_analysis.kinds import KINDS, PREFIXES, Kind, Together, blocks_of, plain
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
@@ -38,17 +38,20 @@ class Items:
         Of each categorical or ordinal item, in order; empty for others.
     unused : tuple of tuple
         Of each item, levels that its type names and no row of the fit has; they have no probability.
+    correlated : tuple of (str, tuple of int)
+        Names and columns of blocks of normal items that are correlated within a class.
     """
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
     unused: tuple[tuple[Any, ...], ...] = ()
+    correlated: Together = ()
 
     @cached_property
     def blocks(self) -> tuple[Kind, ...]:
         """The items kind by kind, as their densities read them."""
-        return blocks_of(self.names, self.kinds, self.levels)
+        return blocks_of(self.names, self.kinds, self.levels, self.correlated)
 
     @property
     def table_sizes(self) -> list[int] | None:
@@ -115,7 +118,11 @@ class Items:
 
 
 def learned(
-    table: NDArray[Any], names: Sequence[str], asked: Any, orders: Mapping[int, tuple[Any, ...]] | None = None
+    table: NDArray[Any],
+    names: Sequence[str],
+    asked: Any,
+    orders: Mapping[int, tuple[Any, ...]] | None = None,
+    correlated: Any = None,
 ) -> Items:
     """Return the items of a table.
 
@@ -125,6 +132,8 @@ def learned(
     names : sequence of str
     asked : str, sequence of str or mapping
         The kinds that the user named; see `LatentClassAnalysis`.
+    correlated : None, str, sequence or mapping
+        The items that are correlated within a class; see there.
     orders : mapping, optional
         Levels in the order that a data frame gives them, by column, without levels that do not occur.
 
@@ -134,6 +143,8 @@ def learned(
         If a kind is not known, or a column cannot be of its kind.
     """
     wanted = _asked(asked, names)
+    for j in (j for _, columns in _together(correlated, names, None) for j in columns):
+        wanted[j] = "normal" if wanted[j] == "auto" else wanted[j]
     kinds, levels, unused = list[str](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
     for j, name in enumerate(names):
         values = column_of(table, j, name)
@@ -143,7 +154,8 @@ def learned(
         kinds.append(kind)
         levels.append(own)
         unused.append(left)
-    return Items(tuple(names), tuple(kinds), tuple(levels), tuple(unused))
+    together = _together(correlated, names, kinds)
+    return Items(tuple(names), tuple(kinds), tuple(levels), tuple(unused), together)
 
 
 def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
@@ -219,15 +231,55 @@ def _asked(asked: Any, names: Sequence[str]) -> list[str]:
     if isinstance(asked, Mapping):
         out = ["auto"] * len(names)
         for key, kind in asked.items():
-            if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
-                raise ValueError(f"items names a column {key!r} that is not there.{did_you_mean(str(key), names)}")
-            out[names.index(key) if key in names else key] = check_choice(f"items[{key!r}]", kind, choices)
+            out[_column(key, names, "items")] = check_choice(f"items[{key!r}]", kind, choices)
         return out
     if not isinstance(asked, Sequence):
         raise TypeError(f"items must be 'auto', a kind, a kind for each column, or a dict of them; got {asked!r}")
     if len(asked) != len(names):
         raise ValueError(f"items has {len(asked)} kinds, but X has {len(names)} columns")
     return [check_choice(f"items[{j}]", kind, choices) for j, kind in enumerate(asked)]
+
+
+def _together(asked: Any, names: Sequence[str], kinds: Sequence[str] | None) -> Together:
+    """Return names and columns of the blocks of correlated items; "all" are known once the kinds are."""
+    if asked is None or (asked == "all" and kinds is None):
+        return ()
+    if isinstance(asked, str):
+        check_choice("correlated", asked, ["all"], or_else=", a list of items, or a dict of lists")
+        own = tuple(j for j, kind in enumerate(kinds or ()) if kind == "normal")
+        if len(own) < 2:
+            raise ValueError(f"correlated='all' needs two normal items or more; X has {len(own)}")
+        return (("normal", own),)
+    blocks: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"correlated": asked}
+    found: list[tuple[str, tuple[int, ...]]] = []
+    seen: set[int] = set()
+    for block, items in blocks.items():
+        if isinstance(items, str) or not isinstance(items, Iterable):
+            raise TypeError(f"correlated must list the items of block {block!r}; got {items!r}")
+        columns = tuple(_column(key, names, "correlated") for key in items)
+        if not str(block).isidentifier() or block in {PREFIXES.get(kind, kind) for kind in KINDS}:
+            raise ValueError(
+                f"correlated names a block {block!r}: a name is letters and digits, and not that of a kind"
+            )
+        if len(set(columns)) < 2 or seen.intersection(columns):
+            raise ValueError(
+                f"block {block!r} of correlated needs two items or more, none of which is in another block"
+            )
+        for j in columns:
+            if kinds is not None and kinds[j] != "normal":
+                raise ValueError(f"correlated names item {names[j]!r}, which is {kinds[j]}: only normal items can be")
+        seen.update(columns)
+        found.append((str(block), columns))
+    return tuple(found)
+
+
+def _column(key: Any, names: Sequence[str], setting: str) -> int:
+    """Return a column by its name or number."""
+    if key in names:
+        return list(names).index(key)
+    if not (isinstance(key, int) and 0 <= key < len(names)):
+        raise ValueError(f"{setting} names a column {key!r} that is not there.{did_you_mean(str(key), names)}")
+    return key
 
 
 def levels_met(blocks: Iterable[NDArray[Any]], n_items: int) -> Array:

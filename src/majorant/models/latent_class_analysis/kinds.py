@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._validation import is_missing
-from majorant.densities import Categorical, Normal, Ordinal, Poisson
+from majorant.densities import Categorical, NegativeBinomial, Normal, Ordinal, Poisson
+from majorant.models.gaussian_in_units import GaussianInUnits
 from majorant.models.mixture import standardised
+from majorant.solvers.covariance_types import COVARIANCES
 
 Array = NDArray[np.float64]
 Levels = tuple[Any, ...]
@@ -36,16 +38,17 @@ class Kind:
     names : tuple of str
     levels : tuple of tuple
         Of each item; empty for numbers.
+    prefix : str
+        What the names of its estimates begin with; by default the name of the kind.
     """
 
     columns: tuple[int, ...]
     names: tuple[str, ...]
     levels: tuple[Levels, ...]
+    prefix: str
 
     kind: ClassVar[str]
     """What the user calls the kind."""
-    prefix: ClassVar[str]
-    """What the names of its estimates begin with."""
     shown: ClassVar[str]
     """The estimate of a profile."""
     noun: ClassVar[str]
@@ -176,7 +179,7 @@ class LevelItems(Kind):
 class CategoricalItems(LevelItems):
     """Items of levels without an order."""
 
-    kind, prefix, noun = "categorical", "item", "categorical item"
+    kind, noun = "categorical", "categorical item"
 
     def density(self, model: Any) -> Categorical:
         """Return a probability for each level."""
@@ -191,7 +194,7 @@ class CategoricalItems(LevelItems):
 class OrdinalItems(LevelItems):
     """Items of ordered levels."""
 
-    kind, prefix, noun = "ordinal", "ordinal", "ordinal item"
+    kind, noun = "ordinal", "ordinal item"
 
     @classmethod
     def learned(cls, known: NDArray[Any], order: Levels | None, name: str) -> tuple[Levels, Levels]:
@@ -219,7 +222,7 @@ class OrdinalItems(LevelItems):
 class NormalItems(Kind):
     """Numbers that are normal within a class."""
 
-    kind, prefix, shown, noun, label = "normal", "normal", "means", "normal item", "mean"
+    kind, shown, noun, label = "normal", "means", "normal item", "mean"
     in_units = True
 
     @classmethod
@@ -229,16 +232,35 @@ class NormalItems(Kind):
                 f"normal item {name!r} is constant, {known[0]:g}: it does not distinguish classes; leave it out"
             )
 
-    def density(self, model: Any) -> Normal:
+    def density(self, model: Any) -> Any:
         """Return a mean and a variance for each item."""
         at = list(self.columns)
         return Normal(model.item_center_[at], model.item_scale_[at], shared=model.variances == "shared")
 
 
+class CorrelatedItems(NormalItems):
+    """Numbers that are normal within a class, and correlated."""
+
+    noun = "correlated normal item"
+
+    def density(self, model: Any) -> GaussianInUnits:
+        """Return means and a matrix of covariances, of each class or shared."""
+        at, kind = list(self.columns), COVARIANCES["tied" if model.variances == "shared" else "full"]
+        return GaussianInUnits(kind, model.item_center_[at], model.item_scale_[at], has_gaps=True, part="class")
+
+    def variances(self, model: Any) -> Array:
+        """Return the diagonals of the covariances."""
+        return np.diagonal(self.estimates(model, "covariances"), axis1=1, axis2=2)
+
+    def entries(self, estimate: str) -> list[str]:
+        """Return the items, or pairs of them."""
+        return [f"{a}, {b}" for a in self.names for b in self.names] if estimate == "covariances" else list(self.names)
+
+
 class CountItems(Kind):
     """Counts that are Poisson within a class."""
 
-    kind, prefix, shown, noun, label = "count", "count", "rates", "count", "rate"
+    kind, shown, noun, label = "count", "rates", "count", "rate"
 
     @classmethod
     def _check(cls, known: Array, name: str) -> None:
@@ -246,7 +268,7 @@ class CountItems(Kind):
         if len(wrong):
             raise ValueError(f"count item {name!r} must hold whole numbers from 0; got {wrong[0]:g}")
 
-    def density(self, model: Any) -> Poisson:
+    def density(self, model: Any) -> Any:
         """Return a rate for each item."""
         return Poisson(len(self.names))
 
@@ -255,8 +277,29 @@ class CountItems(Kind):
         return self.estimates(model, "rates")
 
 
-KINDS: dict[str, type[Kind]] = {own.kind: own for own in (CategoricalItems, OrdinalItems, NormalItems, CountItems)}
+class NegativeBinomialItems(CountItems):
+    """Counts that vary more than Poisson's within a class."""
+
+    kind, noun = "negative_binomial", "negative binomial count"
+
+    def density(self, model: Any) -> Any:
+        """Return a rate and a size for each item."""
+        return NegativeBinomial(len(self.names))
+
+    def variances(self, model: Any) -> Array:
+        """Return the rates and what goes beyond them."""
+        rates = self.estimates(model, "rates")
+        return np.asarray(rates + rates**2 / self.estimates(model, "sizes"))
+
+
+KINDS: dict[str, type[Kind]] = {
+    own.kind: own for own in (CategoricalItems, OrdinalItems, NormalItems, CountItems, NegativeBinomialItems)
+}
 """The kinds of items by name, in the order of their columns in a density."""
+PREFIXES = {"categorical": "item"}
+"""What the names of estimates begin with, where that is not the kind."""
+Together = tuple[tuple[str, tuple[int, ...]], ...]
+"""Names and columns of blocks of normal items that are correlated within a class."""
 
 
 def plain(value: Any) -> Any:
@@ -266,11 +309,16 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def blocks_of(names: Sequence[str], kinds: Sequence[str], levels: Sequence[Levels]) -> tuple[Kind, ...]:
-    """Return the items kind by kind."""
-    found = []
-    for kind, own in KINDS.items():
-        at = tuple(j for j, name in enumerate(kinds) if name == kind)
-        if at:
-            found.append(own(at, tuple(names[j] for j in at), tuple(levels[j] for j in at)))
-    return tuple(found)
+def blocks_of(
+    names: Sequence[str], kinds: Sequence[str], levels: Sequence[Levels], correlated: Together
+) -> tuple[Kind, ...]:
+    """Return the items kind by kind, those that are correlated last."""
+    apart = set(range(len(names))).difference(*(columns for _, columns in correlated))
+    parts: list[tuple[type[Kind], str, tuple[int, ...]]] = [
+        (own, PREFIXES.get(kind, kind), tuple(j for j in sorted(apart) if kinds[j] == kind))
+        for kind, own in KINDS.items()
+    ]
+    parts += [(CorrelatedItems, name, columns) for name, columns in correlated]
+    return tuple(
+        own(at, tuple(names[j] for j in at), tuple(levels[j] for j in at), prefix) for own, prefix, at in parts if at
+    )

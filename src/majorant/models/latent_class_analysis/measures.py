@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations, product
 from typing import Any
@@ -233,7 +233,14 @@ def cells_of(model: Any, columns: Sequence[Array]) -> list[Cells]:
     return [found[j] for j in range(len(found))]
 
 
-def bivariate_residuals(names: Sequence[str], cells: Sequence[Cells], q: Array, weights: Array, shares: Array) -> Any:
+def bivariate_residuals(
+    names: Sequence[str],
+    cells: Sequence[Cells],
+    q: Array,
+    weights: Array,
+    shares: Array,
+    left_out: Container[tuple[int, int]] = (),
+) -> Any:
     """Return what pairs of items have left over, a data frame with a row for each pair.
 
     Parameters
@@ -244,9 +251,11 @@ def bivariate_residuals(names: Sequence[str], cells: Sequence[Cells], q: Array, 
     q : ndarray of shape (rows, components)
     weights : ndarray of shape (rows,)
     shares : ndarray of shape (components,)
+    left_out : collection of pairs of int, optional
+        Items whose dependence is a part of the model.
     """
     rows = []
-    for a, b in combinations(range(len(cells)), 2):
+    for a, b in (pair for pair in combinations(range(len(cells)), 2) if pair not in left_out):
         (size, left), (other_size, right) = cells[a], cells[b]
         if size and other_size:
             df = (size - 1) * (other_size - 1)
