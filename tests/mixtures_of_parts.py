@@ -11,7 +11,7 @@ from majorant.data.chunks import Chunks
 from majorant.data.units import blocks_of
 from majorant.densities import Bernoulli, Categorical, Normal, Ordinal, Poisson, Product
 from majorant.engine.mixture import Mixture, OnData
-from majorant.laws import Chain, Gated, GatedChain, Grouped, Independent, Known
+from majorant.laws import ByPopulation, Chain, Gated, GatedChain, Grouped, Independent, Known
 
 Array = NDArray[np.float64]
 N, D, K = 120, 4, 3
@@ -58,6 +58,7 @@ def laws(seed: int) -> dict[str, tuple[Any, list[NDArray[Any]]]]:
     same_in_groups = np.repeat(labels[::3], 3)
     return {
         "independent": (Independent(), []),
+        "by population": (ByPopulation(2), [(np.arange(N) % 5 == 0).astype(np.intp)]),
         "gated": (Gated(2), [gate]),
         "known": (Known(), [labels]),
         "known, gated": (Known(Gated(2)), [labels, gate]),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from majorant.data.chunks import Block
-from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.laws import ByPopulation, Gated, Grouped, Independent, Known
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights, entropy_of, normalised
 
@@ -61,6 +63,24 @@ def test_a_gate_with_a_constant_alone_ends_at_the_weights() -> None:
     np.testing.assert_allclose(found_weights, weights.weights, rtol=1e-5, atol=1e-7)
 
 
+def test_weights_by_population_are_those_of_each_population_alone() -> None:
+    populations = np.arange(N) % 3
+    law, phi = ByPopulation(3), Weights(np.full((2, K, 3), 1 / K))
+    found = law.posterior(phi, LOG_F.copy(), Block(0, (populations,), W), 1.0)
+    solved = law.solve(found.statistics, phi, np.ones(2)).weights
+    total = 0.0
+    for g in range(3):
+        own = populations == g
+        alone = Independent().posterior(Weights(phi.weights[:, :, g]), LOG_F[:, :, own], Block(0, (own,), W[own]), 1.0)
+        total = total + alone.log_likelihood
+        np.testing.assert_allclose(found.responsibilities[:, :, own], alone.responsibilities, rtol=1e-13)
+        expected = Independent().solve(alone.statistics, None, np.ones(2)).weights
+        np.testing.assert_allclose(solved[:, :, g], expected, rtol=1e-12)
+    np.testing.assert_allclose(found.log_likelihood, total, rtol=1e-13)
+    empty = law.solve(np.zeros((2, 3 * K)), phi, np.ones(2)).weights
+    np.testing.assert_array_equal(empty, phi.weights)  # a population without rows keeps its weights
+
+
 @pytest.mark.parametrize("law", [Independent(), Known()], ids=["independent", "known"])
 def test_groups_of_one_row_are_rows(law: object) -> None:
     phi = Weights(np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]]))
@@ -72,13 +92,19 @@ def test_groups_of_one_row_are_rows(law: object) -> None:
     np.testing.assert_array_equal(rows.responsibilities, grouped.responsibilities)
 
 
-@pytest.mark.parametrize("phi", [Weights(np.array([[0.2, 0.3, 0.5]])), Logits(np.array([[[0, 0], [1, 2], [3, 4.0]]]))])
-def test_coordinates_there_and_back(phi: object) -> None:
-    law = Independent() if isinstance(phi, Weights) else Gated(2)
-    again = law.theta_of(law.vector(phi), phi)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("law", "phi"),
+    [
+        (Independent(), Weights(np.array([[0.2, 0.3, 0.5]]))),
+        (ByPopulation(2), Weights(np.array([[[0.2, 0.1], [0.3, 0.7], [0.5, 0.2]]]))),
+        (Gated(2), Logits(np.array([[[0, 0], [1, 2], [3, 4.0]]]))),
+    ],
+)
+def test_coordinates_there_and_back(law: Any, phi: Any) -> None:
+    again = law.theta_of(law.vector(phi), phi)
     name = "weights" if isinstance(phi, Weights) else "coef"
     np.testing.assert_allclose(getattr(again, name), getattr(phi, name), rtol=1e-12)
-    recalled = law.recalled({key: value[0] for key, value in law.describe(phi).items()})  # type: ignore[arg-type]
+    recalled = law.recalled({key: value[0] for key, value in law.describe(phi).items()})
     np.testing.assert_array_equal(getattr(recalled, name), getattr(phi, name))
 
 
@@ -91,7 +117,7 @@ def test_a_row_that_no_state_can_have_made_counts_as_impossible() -> None:
 @pytest.mark.parametrize("n_components", [1, 2, 5])
 def test_parameters_are_counted(n_components: int) -> None:
     assert Independent().n_parameters(n_components) == n_components - 1
-    assert Gated(3).n_parameters(n_components) == 3 * (n_components - 1)
+    assert Gated(3).n_parameters(n_components) == ByPopulation(3).n_parameters(n_components) == 3 * (n_components - 1)
     assert Grouped(Known(Gated(3))).n_parameters(n_components) == 3 * (n_components - 1)
 
 

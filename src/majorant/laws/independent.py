@@ -20,7 +20,7 @@ LEAST_LOG = -745.0
 @value_class
 @dataclass(frozen=True)
 class Weights:
-    """Weights of the states of a batch of runs, (runs, components); a state whose weight is zero is absent."""
+    """Weights of the states of a batch of runs, (runs, components, ...); a state whose weight is zero is absent."""
 
     weights: Array
 
