@@ -59,6 +59,24 @@ def spherical_methods() -> dict[str, Method]:
     }
 
 
+@cache
+def medoid_methods() -> dict[str, Callable[[Rows, int, int], float]]:
+    """Total distance by every method of k-medoids that is installed, from a table of distances."""
+    found: dict[str, Callable[[Rows, int, int], float]] = {
+        name: lambda D, k, s, effort=effort: (
+            mj.KMedoids(k, metric="precomputed", effort=effort, random_state=s).fit(D).inertia_
+        )
+        for name, effort in (("majorant", "default"), ("majorant, fast", "fast"))
+    }
+    try:
+        from kmedoids import fasterpam
+
+        found["FasterPAM"] = lambda D, k, s: fasterpam(D, k, random_state=s, n_cpu=1).loss
+    except ImportError:
+        print("kmedoids is not installed and left out")
+    return found
+
+
 def sum_of_cosines(X: Rows, labels: Rows) -> float:
     """The least sum of one minus the cosine between rows and the centres of their clusters."""
     directions = X / np.linalg.norm(X, axis=1, keepdims=True)

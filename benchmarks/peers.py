@@ -1,6 +1,6 @@
 """majorant beside its peers in one table: quality and CPU time of whole fits in the same run, single thread.
 
-    python benchmarks/peers.py [--seeds 10] [--only kmeans,spherical,gaussian,regression] [--quick]
+    python benchmarks/peers.py [--seeds 10] [--only kmeans,spherical,medoids,gaussian,regression] [--quick]
 
 Tables come with scikit-learn and majorant, or are drawn here. Every method keeps its defaults but the number of starts,
 which its name tells. A line is one method on one table: the median over seeds of what its objective lacks to the best
@@ -29,6 +29,7 @@ from contenders import (  # sets threads first
     Run,
     cpu,
     kmeans_methods,
+    medoid_methods,
     mixture_methods,
     r_runs,
     spherical_methods,
@@ -39,6 +40,7 @@ from contenders import (  # sets threads first
 import numpy as np  # isort: skip
 from kmeans_race import a3_like
 from regression_mixture import TRIALS, generated
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.preprocessing import scale
 
@@ -51,10 +53,11 @@ SAME_NATS_A_ROW = 1e-3
 MODELS = {
     "kmeans": "k-means",
     "spherical": "k-means by the cosine",
+    "medoids": "k-medoids",
     "gaussian": "Gaussian mixture",
     "regression": "mixture of regressions",
 }
-SUMS = {"kmeans", "spherical"}
+SUMS = {"kmeans", "spherical", "medoids"}
 """Their objective is a sum over rows, of which the lowest is best, and differences are told in per cent."""
 HEAD = ["data", "model", "method", "gap to the best", "reach it", "CPU, ms", "/ majorant's"]
 
@@ -88,6 +91,8 @@ class Task:
                 name: lambda seed, run=run: sum_of_cosines(self.X, run(self.X, self.k, seed))
                 for name, run in spherical_methods().items()
             }
+        if self.model == "medoids":
+            return {name: partial(run, self.X, self.k) for name, run in medoid_methods().items()}
         if self.model == "gaussian":
             return {name: partial(run, self.X, self.k, self.detail) for name, run in mixture_methods().items()}
         return {"majorant": self._regression}
@@ -126,6 +131,10 @@ def tasks(quick: bool) -> Iterator[Task]:
     if not quick:
         yield Task("digits", "spherical", 10, load_digits().data)
         yield Task("breast cancer", "spherical", 20, scale(load_breast_cancer().data))
+    yield Task("wine, distances", "medoids", 10, cdist(wine, wine))
+    if not quick:
+        digits = load_digits().data
+        yield Task("digits, distances", "medoids", 20, cdist(digits, digits))
     yield Task("iris", "gaussian", 3, iris, detail="full")
     if not quick:
         yield Task("wine", "gaussian", 3, wine, detail="diag")

@@ -483,6 +483,8 @@ def test_rows_without_weight_change_nothing(model: type[Any]) -> None:
     expected = numbers(reference(model))
     for name, value in numbers(fitted).items():
         by_row = value.shape[:1] == (len(X),)
+        if name == "medoid_indices_":  # numbers of rows
+            value = np.cumsum(kept)[value] - 1
         np.testing.assert_array_equal(value[kept > 0] if by_row else value, expected[name], err_msg=name)
 
 

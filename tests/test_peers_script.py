@@ -29,7 +29,7 @@ def test_quick_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     for model, peer in (("k-means", "scikit-learn, n_init=10"), ("Gaussian mixture", "scikit-learn, n_init=10")):
         assert {"majorant", peer} <= {row[2] for row in cells if row[1].startswith(model)}
     by_data = {tuple(row[:2]) for row in cells}
-    assert len(by_data) == 4
+    assert len(by_data) == 5
     for data in by_data:
         there = cells[(cells[:, :2] == data).all(axis=1)]
         assert "1 of 1" in there[:, 4], "some run is the best"

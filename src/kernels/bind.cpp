@@ -425,6 +425,7 @@ NB_MODULE(_kernels, m) {
     bind_bags(m);
     bind_grids(m);
     bind_intervals(m);
+    bind_medoids(m);
     bind_regression_step(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
     m.def("isas", [] {

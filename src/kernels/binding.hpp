@@ -47,5 +47,6 @@ void bind_box_searches(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_grids(nb::module_& m);
 void bind_intervals(nb::module_& m);
+void bind_medoids(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_swap(nb::module_& m);

@@ -11,6 +11,7 @@
 #include "chains_interface.hpp"
 #include "gauss_interface.hpp"
 #include "grids_interface.hpp"
+#include "medoids_interface.hpp"
 #include "regression.hpp"
 #include "swap_interface.hpp"
 
@@ -86,6 +87,13 @@ struct Table {
     // k-means by swaps of centres; weights are not null. The arrays must outlive the search. On the sphere, rows and
     // centres have length one, and centres are the directions of sums in place of means.
     SwapSearch* (*swap_search)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere);
+
+    // Medoids: the nearest two of every row, from the medoids alone; the same after the medoid at a position has become a
+    // row; exact swaps with m candidates in turn, which end after `tests` of them or when none helps by more than `least`.
+    void (*medoid_places)(const MedoidPlaces<T>& p);
+    void (*medoid_replace)(const MedoidPlaces<T>& p, int64_t position, int64_t row);
+    MedoidSwaps (*medoid_swaps)(const MedoidPlaces<T>& p, int64_t m, const int64_t* candidates, MedoidSwaps from,
+                                int64_t tests, double least);
 
     // Energies (n, k) of rows under Gaussian components.
     void (*gauss_energies)(int64_t n, const T* x, const Gaussians& components, T* out);

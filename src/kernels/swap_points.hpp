@@ -4,11 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
-
-#include "isa.hpp"
+#include "lower_lanes.hpp"
 
 namespace majorant::MAJORANT_ISA {
 
@@ -39,19 +35,6 @@ inline Pack root(Pack v) {
     Vector<double>::store(values, v);
     for (double& value : values) value = __builtin_sqrt(value);
     return Vector<double>::load(values);
-}
-
-// Bit l is set where a[l] < b[l].
-inline unsigned lower_lanes(Pack a, Pack b) {
-#if defined(__AVX512F__)
-    return _mm512_cmp_pd_mask(__m512d(a), __m512d(b), _CMP_LT_OQ);
-#elif defined(__AVX2__)
-    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(__m256d(a), __m256d(b), _CMP_LT_OQ)));
-#else
-    unsigned mask = 0;
-    for (int l = 0; l < lanes; l++) mask |= unsigned(a[l] < b[l]) << l;
-    return mask;
-#endif
 }
 
 // D is the number of columns, or one more, where it is known to the compiler, else 0. Rows of single precision are held as

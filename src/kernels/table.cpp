@@ -12,6 +12,7 @@
 #include "kernels.hpp"
 #include "latents.hpp"
 #include "measure.hpp"
+#include "medoids.hpp"
 #include "regress.hpp"
 #include "softmax.hpp"
 #include "swap.hpp"
@@ -23,7 +24,7 @@ template <class T>
 constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
                          walk<T>,   collect<T>, sort_rows<T>, standard_rows<T>, plus_plus<T>,
                          regression_pass<T>, regression_em<T>, regression_concentrate<T>, regression_greedy<T>,
-                         swap_search<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>,
+                         swap_search<T>, medoid_places<T>, medoid_replace<T>, medoid_swaps<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>,
                          softmax_pass<T>, soft_moments<T>};
 
 template <class T>

@@ -33,6 +33,7 @@ from majorant.models.harmonium import HarmoniumClassifier as HarmoniumClassifier
 from majorant.models.harmonium import HarmoniumRegressor as HarmoniumRegressor
 from majorant.models.hidden_markov import HiddenMarkovModel as HiddenMarkovModel
 from majorant.models.kmeans import KMeans as KMeans
+from majorant.models.kmedoids import KMedoids as KMedoids
 from majorant.models.latent_class_analysis import LatentClassAnalysis as LatentClassAnalysis
 from majorant.models.latent_svm import LatentSVC as LatentSVC
 from majorant.models.prototypes import LatentPrototypeClassifier as LatentPrototypeClassifier

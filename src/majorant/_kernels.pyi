@@ -195,6 +195,24 @@ class SwapSearch:
 
 def swap_search(x: Array, w: Array, k: int, seed: int, on_sphere: bool = False) -> SwapSearch: ...
 
+class _Medoids:
+    def __init__(
+        self,
+        distances: Array,
+        w: Array,
+        medoids: Array,
+        nearest: Array,
+        second: Array,
+        first: Array,
+        next: Array,
+        table: Array,
+    ) -> None: ...
+    def replace(self, position: int, row: int) -> None: ...
+    def swaps(self, candidates: Array, at: int, quiet: int, tests: int, least: float) -> tuple[int, int, int]: ...
+
+class MedoidsF32(_Medoids): ...
+class MedoidsF64(_Medoids): ...
+
 class Bags:
     def scores(self, begin: int, end: int, w: Array, best: Array, where: Array, own: Array | None = None) -> None: ...
     def pooled(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, time, timedelta
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 
 def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
@@ -124,6 +126,17 @@ def check_enough_rows(n_rows: int, name: str, size: int, part: str, groups: Any 
     if groups is not None and len(np.unique(groups)) < size:
         n_groups = len(np.unique(groups))
         raise ValueError(f"{name}={size} are more than the {n_groups} of groups: ask for at most one {part} per group")
+
+
+def warn_of_repeats(n_distinct: int, size: int) -> None:
+    """Warn where there are fewer distinct rows than clusters."""
+    if n_distinct < size:
+        warnings.warn(
+            f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters "
+            f"({size}): X has only {n_distinct} distinct rows with weight",
+            ConvergenceWarning,
+            stacklevel=levels_to_user(),
+        )
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
