@@ -31,28 +31,30 @@ def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Ch
     -------
     ndarray of shape (n_centres, n_features + 2)
     """
-    empty = np.flatnonzero(moments[:, 0] <= 0)
+    return relocated(moments, centres, data.map_sum(lambda block: farthest_rows(block, centres)))
 
-    def visit(block: Block) -> _Farthest:
-        distances = squared_distances(block.columns[0], centres)
-        labels = distances.argmin(axis=1)
-        nearest = distances[np.arange(len(labels)), labels].astype(np.float64)
-        if sparse.issparse(
-            block.columns[0]
-        ):  # their distances are differences of squares, so zero is only up to rounding
-            size = row_squares(block.columns[0]) + np.einsum("kl,kl->k", centres, centres)[labels]
-            nearest[nearest <= 16 * np.finfo(distances.dtype).eps * size] = 0.0
-        if block.weights is not None:
-            nearest = np.where(block.weights > 0, nearest, 0.0)  # a row without weight fills no cluster
-        top = np.argsort(-nearest, kind="stable")[: len(centres)]  # each other cluster may have to keep one
-        rows = block.columns[0][top]
-        rows = np.asarray(rows.todense() if sparse.issparse(rows) else rows, dtype=np.float64)
-        weights = np.ones(len(top)) if block.weights is None else block.weights[top]
-        return _Farthest(len(centres), nearest[top], labels[top], weights, rows)
 
-    found = data.map_sum(visit)
+def farthest_rows(block: Block, centres: NDArray[Any]) -> Farthest:
+    """Return the rows of a block that are farthest from their nearest centres."""
+    distances = squared_distances(block.columns[0], centres)
+    labels = distances.argmin(axis=1)
+    nearest = distances[np.arange(len(labels)), labels].astype(np.float64)
+    if sparse.issparse(block.columns[0]):  # their distances are differences of squares, so zero is only up to rounding
+        size = row_squares(block.columns[0]) + np.einsum("kl,kl->k", centres, centres)[labels]
+        nearest[nearest <= 16 * np.finfo(distances.dtype).eps * size] = 0.0
+    if block.weights is not None:
+        nearest = np.where(block.weights > 0, nearest, 0.0)  # a row without weight fills no cluster
+    top = np.argsort(-nearest, kind="stable")[: len(centres)]  # each other cluster may have to keep one
+    rows = block.columns[0][top]
+    rows = np.asarray(rows.todense() if sparse.issparse(rows) else rows, dtype=np.float64)
+    weights = np.ones(len(top)) if block.weights is None else block.weights[top]
+    return Farthest(len(centres), nearest[top], labels[top], weights, rows)
+
+
+def relocated(moments: NDArray[np.float64], centres: NDArray[Any], found: Farthest) -> NDArray[np.float64]:
+    """Return the moments after moving the farthest rows to empty clusters; see `relocate_empty`."""
     moments = moments.copy()
-    targets = iter(empty)
+    targets = iter(np.flatnonzero(moments[:, 0] <= 0))
     for distance, label, w, x in zip(found.distances, found.labels, found.weights, found.rows, strict=True):
         if distance <= 0 or moments[label, 0] - w <= 1e-12 * w:
             continue
@@ -69,7 +71,7 @@ def _moment(w: float, difference: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class _Farthest:
+class Farthest:
     """The `limit` rows farthest from their centres, farthest first; of equally far ones the first in order."""
 
     limit: int
@@ -78,10 +80,10 @@ class _Farthest:
     weights: NDArray[np.float64]
     rows: NDArray[np.float64]
 
-    def __add__(self, other: _Farthest) -> _Farthest:
+    def __add__(self, other: Farthest) -> Farthest:
         distances = np.concatenate([self.distances, other.distances])
         top = np.argsort(-distances, kind="stable")[: self.limit]
-        return _Farthest(
+        return Farthest(
             self.limit,
             distances[top],
             np.concatenate([self.labels, other.labels])[top],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
@@ -10,56 +9,38 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._order import ordered
 from majorant._validation import (
     check_choice,
-    check_csr,
     check_enough_rows,
-    check_integer,
     check_real,
-    check_runs,
     check_sample_weight,
-    explained,
-    levels_to_user,
-    validate_data,
-    with_small_indices,
+    warn_of_repeats,
 )
 from majorant.data.chunks import Chunks
 from majorant.data.directions import unit_rows
 from majorant.data.measure import square_unit, without_empty_columns
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed
 from majorant.data.storage import StoredRows, stored_rows
-from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.engine.policies import BoundPolicy
 from majorant.models.base import LatentVariableModel
+from majorant.models.kmeans.batches import add_batch
 from majorant.models.kmeans.certify import certificate
+from majorant.models.kmeans.checks import check_settings, rows_of
 from majorant.models.kmeans.nearest_rows import OBJECTIVES, FittedCentres, Metric
-from majorant.models.kmeans.search import SEEDED, Search, cluster_weights
+from majorant.models.kmeans.search import Search, cluster_weights
 from majorant.models.kmeans.sized import assigned_within, check_sizes, rows_within, sized_search
 from majorant.models.kmeans.summary import kmeans_summary
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
-from majorant.search.effort import EFFORTS, Effort
+from majorant.search.effort import Effort
 from majorant.search.record import SearchReport
 from majorant.solvers.intervals import EXACT
 from majorant.starts.restarts import Best
 from majorant.summary import Summary
-
-ACCEPTED: dict[str, Any] = {
-    "accept_sparse": "csr",
-    "accept_large_sparse": False,
-    "dtype": [np.float64, np.float32],
-    "order": "C",
-}
-"""Arguments of scikit-learn's ``validate_data`` for rows in memory."""
-OF_MISSING = (
-    "KMeans takes no missing values: drop those rows, fill them in, or fit mj.GaussianMixture, which takes them as "
-    "they are"
-)
-"""What to do about missing values."""
 
 
 @register(
@@ -233,66 +214,77 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             If data, weights or parameters cannot be used; the message says what to change.
         """
         with self._all_or_nothing():
-            self._check_parameters()
+            check_settings(self)
+            self.__dict__.pop("_batches", None)  # of a pass before this fit
             on_sphere = self.metric == "cosine"
             random = check_random_state(self.random_state)
             source = stored_rows(X)
             if source is None:
-                with explained(X, OF_MISSING):
-                    X = validate_data(self, with_small_indices(X), **ACCEPTED)
-                check_csr(X)
+                X = rows_of(self, X, reset=True)
                 n = X.shape[0]
-                X = unit_rows(X) if on_sphere else X
             else:
                 n = self._check_stored(source, reset=True)
             check_enough_rows(n, "n_clusters", self.n_clusters, "cluster")
             occupied = None
             if source is None:
-                found = X
+                found = given = unit_rows(X) if on_sphere else X
                 if isinstance(self.init, str):
-                    found, occupied = without_empty_columns(X)
+                    found, occupied = without_empty_columns(given)
                 weights = check_sample_weight(sample_weight, n)
                 rows = rows_in_memory(found, weights, self.n_jobs, on_sphere=on_sphere)
             else:
+                given = source
                 source.weigh(sample_weight)
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs, on_sphere=on_sphere)
-            self._warn_of_repeats(rows)
+            if not rows.is_stream:
+                warn_of_repeats(rows.measure.n_points, self.n_clusters)
             unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
             unit *= 0.5 if on_sphere else 1.0
             search = Search(self, unit)
             sizes = check_sizes(self.size_min, self.size_max, rows.data.total_weight, self.n_clusters)
             if sizes is None:
-                best, note = search.find(rows, X, random)
+                best, note = search.find(rows, given, random)
                 self._keep(rows, best, note, unit, occupied, keeps_order=search.keeps_order)
                 self.labels_ = self._fitted.nearest(X if source is None else source, self.n_jobs)
                 return self
             if source is not None or self.bounds is not None:
                 raise ValueError("size_min and size_max need rows in memory, not a stream, and no bound policy")
-            best, mass = sized_search(self, rows, X, sizes, search, random)
+            best, mass = sized_search(self, rows, given, sizes, search, random)
             self._keep(rows, best, "", unit, occupied, keeps_order=True)
             self.labels_ = rows_within(mass, rows.measure.positions, weights)
             if (without := self.labels_ < 0).any():
                 self.labels_[without] = self._fitted.nearest(X[without], self.n_jobs)
         return self
 
-    def _check_parameters(self) -> None:
-        check_integer("n_clusters", self.n_clusters, low=1)
-        check_runs(self)
-        check_choice("algorithm", self.algorithm, ["swap", "lloyd", "elkan"])
-        check_choice("effort", self.effort, EFFORTS)
-        check_choice("metric", self.metric, list(OBJECTIVES))
-        if isinstance(self.init, str):
-            check_choice("init", self.init, [*SEEDED, "random-partition"], or_else=", an array or a callable")
-        check_bounds(self.bounds)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with an iteration over rows that come one batch after another.
 
-    def _warn_of_repeats(self, rows: Rows) -> None:
-        if not rows.is_stream and rows.measure.n_points < self.n_clusters:
-            warnings.warn(
-                f"Number of distinct clusters ({rows.measure.n_points}) found smaller than n_clusters "
-                f"({self.n_clusters}): X has only {rows.measure.n_points} distinct rows with weight",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
+        All batches of a pass are assigned to the centres with which it began, and `cluster_centers_` are the best
+        centres of the rows so far as they were assigned. So the order of batches does not matter, and after the last
+        one the centres are those of ``fit`` on all rows with the same `init` and ``max_iter=1``, up to rounding. A pass
+        begins at `init`, if that is an array, and else at the fit of the first batch. A new pass begins when `init` is
+        another array: ``model.set_params(init=model.cluster_centers_)``. `inertia_` is the objective of the rows so far
+        in their clusters, which is no less than with the nearest centres.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows are streamed, which `fit` reads batch by batch itself, or sizes or bounds are asked for.
+        """
+        with self._all_or_nothing():
+            check_settings(self)
+            add_batch(self, X, sample_weight)
+        return self
 
     def _keep(self, rows: Rows, best: Best, note: str, unit: float, occupied: Any, *, keeps_order: bool) -> None:
         """Set the fitted attributes, in the units of X."""
@@ -328,10 +320,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         if source is not None:
             self._check_stored(source, reset=False)
             return source
-        with explained(X, OF_MISSING):
-            X = validate_data(self, with_small_indices(X), reset=False, **ACCEPTED)
-        check_csr(X)
-        return X
+        return rows_of(self, X, reset=False)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the nearest cluster of each row.

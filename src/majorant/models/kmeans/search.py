@@ -165,22 +165,7 @@ class Search:
                 yield Start(source, theta=seeding(measure, k, draws), seed=seed)
 
     def _given_centres(self, centres: Any, measure: Measure) -> NDArray[Any]:
-        try:
-            centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
-        except (ValueError, TypeError) as error:
-            reason = str(error).split("\n")[0].rstrip(":")
-            raise type(error)(f"init must be finite centres, shape (n_clusters, n_features): {reason}") from error
-        for got, expected, of in zip(
-            centres.shape,
-            (self.model.n_clusters, len(measure.origin)),
-            ("number of clusters", "number of features of the data"),
-            strict=True,
-        ):
-            if got != expected:
-                raise ValueError(
-                    f"The shape of the initial centers {centres.shape} does not match the {of}, {expected}: "
-                    "init must be (n_clusters, n_features)"
-                )
+        centres = given_centres(self.model, centres, len(measure.origin))
         with np.errstate(over="ignore"):
             points = (centres - measure.origin) * measure.scale
         if abs(points).max(initial=0.0) > (1e15 if measure.points.dtype == np.float32 else 1e140):
@@ -188,8 +173,6 @@ class Search:
                 f"init is up to {abs(centres - measure.origin).max():.0e} from X, too far to be squared: "
                 "give centres in the units of X"
             )
-        if self.model.metric == "cosine":
-            points = unit_rows(points, name="init")
         return np.ascontiguousarray(points, dtype=measure.points.dtype)
 
     def _descend(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
@@ -233,6 +216,32 @@ class Search:
         if policy is not None and (cluster_weights(data, solution.theta) <= 0).any():
             solution = go(None, solution.theta, None)
         return solution
+
+
+def given_centres(model: KMeans, centres: Any, n_features: int) -> NDArray[np.float64]:
+    """Return centres that a user gave, of length one where the metric is the cosine.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    try:
+        centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
+    except (ValueError, TypeError) as error:
+        reason = str(error).split("\n")[0].rstrip(":")
+        raise type(error)(f"init must be finite centres, shape (n_clusters, n_features): {reason}") from error
+    for got, expected, of in zip(
+        centres.shape,
+        (model.n_clusters, n_features),
+        ("number of clusters", "number of features of the data"),
+        strict=True,
+    ):
+        if got != expected:
+            raise ValueError(
+                f"The shape of the initial centers {centres.shape} does not match the {of}, {expected}: "
+                "init must be (n_clusters, n_features)"
+            )
+    return np.asarray(unit_rows(centres, name="init") if model.metric == "cosine" else centres)
 
 
 def ends_of(result: SwapResult) -> Iterator[StartRecord]:

@@ -1,0 +1,111 @@
+"""k-means of rows that come one batch after another: one iteration over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._validation import check_sample_weight
+from majorant.data.chunks import Block, Chunks
+from majorant.data.storage import stored_rows
+from majorant.engine.trace import Trace
+from majorant.models.kmeans.checks import rows_of
+from majorant.models.kmeans.nearest_rows import OBJECTIVES, FittedCentres
+from majorant.models.kmeans.search import given_centres
+from majorant.search.record import SearchReport, StartRecord
+from majorant.solvers.nearest import assign, centres_of
+from majorant.solvers.relocation import Farthest, farthest_rows, relocated
+
+if TYPE_CHECKING:
+    from majorant.models.kmeans.estimator import KMeans
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Moments of rows about the centres nearest to them, and the rows farthest from theirs, for empty clusters."""
+
+    moments: NDArray[np.float64]
+    farthest: Farthest
+
+    def __add__(self, other: _Sums) -> _Sums:
+        return _Sums(self.moments + other.moments, self.farthest + other.farthest)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """What a pass over batches knows of the rows so far: sums about the centres with which it began.
+
+    Attributes
+    ----------
+    init : ndarray of shape (n_clusters, n_features), or None
+        The centres that the user gave for the pass.
+    fitted : FittedCentres
+        The centres with which it began.
+    sums : _Sums, or None before the first batch
+    """
+
+    init: NDArray[np.float64] | None
+    fitted: FittedCentres
+    sums: _Sums | None = None
+
+    def then(self, X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Self:
+        """Return the pass with another batch."""
+        centres = self.fitted.centres
+
+        def visit(block: Block) -> _Sums:
+            rows = replace(block, columns=(self.fitted.rows(block.columns[0], first=block.first),))
+            moments, _ = assign(rows.columns[0], rows.weights, centres, np.zeros(len(rows), dtype=np.int32))
+            assert moments is not None
+            return _Sums(moments, farthest_rows(rows, centres))
+
+        sums = Chunks(X, weights=weights, n_jobs=n_jobs).map_sum(visit)
+        return replace(self, sums=sums if self.sums is None else self.sums + sums)
+
+    def solved(self) -> tuple[NDArray[Any], float]:
+        """Return the centres after the rows so far, and the objective of these rows without moving them once more."""
+        assert self.sums is not None
+        fitted, moments = self.fitted, self.sums.moments
+        if (moments[:, 0] <= 0).any():
+            moments = relocated(moments, fitted.centres, self.sums.farthest)
+        on_sphere = fitted.metric == "cosine"
+        centres, objective = centres_of(moments, fitted.centres, on_sphere=on_sphere)
+        unit = 0.5 if on_sphere else fitted.scale**-2
+        return (centres.astype(np.float64) / fitted.scale).astype(centres.dtype), max(objective, 0.0) * unit
+
+
+def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
+    """Go on with the pass of a model, or begin one, and set its fitted attributes.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    if stored_rows(X) is not None:
+        raise TypeError("partial_fit takes a batch of rows in memory: fit reads stored rows batch by batch itself")
+    if model.bounds is not None or model.size_min is not None or model.size_max is not None:
+        raise ValueError(
+            "partial_fit knows no bounds, size_min or size_max, which need all rows at once: leave them out"
+        )
+    so_far: Batches | None = getattr(model, "_batches", None)
+    given = None if isinstance(model.init, str) or callable(model.init) else np.array(model.init, dtype=np.float64)
+    if so_far is not None and given is not None and (so_far.init is None or not np.array_equal(given, so_far.init)):
+        so_far = None  # another pass
+    if so_far is None and given is None:
+        model.fit(X, sample_weight=sample_weight)
+    X = rows_of(model, X, reset=so_far is None)
+    weights = check_sample_weight(sample_weight, X.shape[0])
+    if so_far is None:
+        centres = model.cluster_centers_ if given is None else given_centres(model, given, X.shape[1])
+        so_far = Batches(given, FittedCentres.of(centres.astype(X.dtype), model.metric))
+    so_far = so_far.then(X, weights, model.n_jobs)
+    model.cluster_centers_, model.inertia_ = so_far.solved()
+    model._batches = so_far
+    model.n_iter_ = 1
+    record = StartRecord("given centres" if given is not None else "first batch", model.inertia_, 1, False)
+    note = "One iteration over the rows of all batches so far."
+    model.search_ = SearchReport((record,), OBJECTIVES[model.metric], note=note)
+    model.trace_ = Trace([{"objective": model.inertia_, "bound": model.inertia_, "gap": 0.0, "exploring": 0.0}])
+    model.labels_ = FittedCentres.of(model.cluster_centers_, model.metric).nearest(X, model.n_jobs)
