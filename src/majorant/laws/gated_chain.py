@@ -88,7 +88,7 @@ class GatedChain:
         logits = np.einsum("rijg,ng->rnij", phi.coef, covariates)
         logits[:, :, ~(self._open(k) | np.eye(k, dtype=bool))] = -np.inf
         logits -= logits.max(axis=3, keepdims=True)
-        return np.asarray(logits - np.log(np.exp(logits).sum(axis=3, keepdims=True)))
+        return np.ascontiguousarray(logits - np.log(np.exp(logits).sum(axis=3, keepdims=True)))
 
     def posterior(self, phi: StepLogits, log_density: Table, units: Block, beta: float) -> Posterior:
         """Return the log-likelihood of each sequence, probabilities of its states, and the sums of the steps."""
@@ -230,6 +230,10 @@ class GatedChain:
         ends = np.cumsum([k, k * k, k * k * g])
         first, counts, score, information = np.split(statistics, ends, axis=1)
         return first, counts.reshape(-1, k, k), score.reshape(-1, k, k, g), information.reshape(-1, k, k, g, k, g)
+
+    def reopened(self, phi: StepLogits, statistics: Array) -> tuple[StepLogits, NDArray[np.bool_]]:
+        """Return the same, unchanged: a logit can leave every value, so that no step is closed too early."""
+        return phi, np.zeros(len(phi.start), dtype=bool)
 
     def expected_log_prior(self, statistics: Array, phi: StepLogits) -> Array:
         """Raise TypeError: it is not a function of the statistics.

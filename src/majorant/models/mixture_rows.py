@@ -201,7 +201,7 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
     deviation = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))
     scale = np.where(np.ptp(rows, axis=0) > 0, deviation, 1.0)
     coef = getattr(model, "gating_coef_", np.empty((0, 0)))
-    if coef.shape[1] == 1 + len(center):
+    if coef.ndim == 2 and coef.shape[1] == 1 + len(center):
         level = coef[:, :1] + coef[:, 1:] @ ((center - model.gating_center_) / model.gating_scale_)[:, None]
         model.gating_coef_ = np.hstack([level, coef[:, 1:] * (scale / model.gating_scale_)])
     model.gating_center_, model.gating_scale_ = center, scale

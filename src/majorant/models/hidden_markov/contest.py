@@ -12,7 +12,7 @@ from majorant.data.chunks import Block
 from majorant.engine.descent import Ends, descend
 from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums
 from majorant.engine.runs import put, taken
-from majorant.laws import Chain, Independent
+from majorant.laws import Chain, GatedChain, Independent
 from majorant.laws.independent import Weights
 from majorant.models.hidden_markov.starts import Times
 from majorant.search.contest import MixtureContest
@@ -34,12 +34,12 @@ class SequenceContest(MixtureContest):
     ----------
     times : Times
         The rows in their order.
-    chain : Chain
+    chain : Chain or GatedChain
         The innermost law.
     """
 
     times: Times = field(kw_only=True)
-    chain: Chain = field(kw_only=True)
+    chain: Chain | GatedChain = field(kw_only=True)
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Parameters[Any, Any]]]:
         """Return the starts of all kinds in turn."""
@@ -93,7 +93,7 @@ class SequenceContest(MixtureContest):
         return climbed(on, theta, self.chain, tol=tol, max_iter=max_iter)
 
 
-def climbed(on: OnData, theta: Any, chain: Chain, *, tol: float, max_iter: int) -> Ends[Any]:
+def climbed(on: OnData, theta: Any, chain: Chain | GatedChain, *, tol: float, max_iter: int) -> Ends[Any]:
     """Descend as `descend` does; continue a converged run where an exact M-step would raise its likelihood."""
     ends = descend(on, theta, tol=tol, max_iter=max_iter)
     for _ in range(MOST_OPENINGS):

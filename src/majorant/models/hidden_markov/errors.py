@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from majorant.engine.mixture import Array
-from majorant.laws import Chain
+from majorant.laws import Chain, GatedChain
 from majorant.laws.chain import TOLD
 
 
-def errors_of(estimates: Mapping[str, Array], errors: Mapping[str, Array], chain: Chain) -> dict[str, Array]:
+def errors_of(
+    estimates: Mapping[str, Array], errors: Mapping[str, Array], chain: Chain | GatedChain
+) -> dict[str, Array]:
     """Return errors that are NaN for free probabilities of practically zero or one, and zero for forbidden ones."""
     k = len(estimates["transitions"])
     free = {"transitions": np.ones((k, k), dtype=bool) if chain.allowed is None else chain.allowed}

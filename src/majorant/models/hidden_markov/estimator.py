@@ -21,10 +21,11 @@ from majorant.models.hidden_markov.emissions import emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
-from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
+from majorant.models.hidden_markov.law import chain_of
+from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.mixture import standardised
-from majorant.models.mixture_rows import Rows
+from majorant.models.mixture_rows import Rows, standardise_gating
 from majorant.registry import mixture_card, register
 from majorant.search.contest import BATCH
 from majorant.search.effort import Effort, Plan
@@ -109,7 +110,12 @@ class HiddenMarkovModel(FittedMarkovModel):
     start_probabilities_ : ndarray of shape (n_components,)
         Probabilities of the first state of a sequence.
     transitions_ : ndarray of shape (n_components, n_components)
-        Probabilities of a step from a state (row) to the next (column).
+        Probabilities of a step from a state (row) to the next (column); with `gating` where covariates are at their
+        mean.
+    gating_coef_ : ndarray of shape (n_components, n_components, 1 + n_covariates)
+        With `gating`: logits of the steps from a state (first axis) to the next (second) against staying, a constant
+        and then covariates in standard deviations from their mean, ``(gating - gating_center_) / gating_scale_``.
+    gating_center_, gating_scale_ : ndarray of shape (n_covariates,)
     means_, covariances_ : ndarray
         Of Gaussian rows, in scikit-learn's shapes, but that "tied" has a copy for each state.
     intercept_, coef_, variances_ : ndarray of shape (n_components, ...)
@@ -191,6 +197,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         lengths: Any = None,
         groups: Any = None,
         time: Any = None,
+        gating: Any = None,
         component_labels: Any = None,
     ) -> Self:
         """Find the model.
@@ -211,6 +218,9 @@ class HiddenMarkovModel(FittedMarkovModel):
         time : array-like of shape (n_samples,) or str, optional
             Times by which the rows of a sequence are sorted, or a column of a data frame that has them. Every row is
             one step, however far its time is: keep rows without a cell for times that lack.
+        gating : array-like of shape (n_samples, n_covariates), optional
+            Covariates on which transitions depend, by a multinomial logit in each state: numbers, and in a data frame
+            text. Those of a row are of the step into it; those of first rows are of no step.
         component_labels : array-like of shape (n_samples,), optional
             States that are known, from 0; -1 where one is not.
 
@@ -235,7 +245,9 @@ class HiddenMarkovModel(FittedMarkovModel):
             self._refuse_chunks(X)
             X, sequences = sequences_of(X, lengths, groups, time)
             X = self._learn(X, sequences, sequence_weight)
-            rows, law = self._sequences(X, sequences, sequence_weight, component_labels, fitting=True)
+            table = self._learn_gating(gating, sequences, sequence_weight)
+            given = SeriesRows(X, sequences, table)
+            rows, law = self._sequences(given, sequence_weight, component_labels, fitting=True)
             data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             self._fit(law, rows, data, draws)
             self.is_grouped_ = len(sequences) > 1
@@ -249,6 +261,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         *,
         groups: Any = None,
         time: Any = None,
+        gating: Any = None,
         sequence_weight: Any = None,
         component_labels: Any = None,
         **parameters: Any,
@@ -259,7 +272,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         ----------
         formula : str
         data : data frame
-        groups, time, sequence_weight, component_labels : str or array-like, optional
+        groups, time, gating, sequence_weight, component_labels : str or array-like, optional
         **parameters
             Parameters of the constructor.
 
@@ -283,6 +296,7 @@ class HiddenMarkovModel(FittedMarkovModel):
             data,
             groups=groups,
             time=time,
+            gating=gating,
             sequence_weight=sequence_weight,
             component_labels=component_labels,
         )
@@ -294,6 +308,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         *,
         groups: Any = None,
         time: Any = None,
+        gating: Any = None,
         sequence_weight: Any = None,
         component_labels: Any = None,
     ) -> Self:
@@ -314,6 +329,8 @@ class HiddenMarkovModel(FittedMarkovModel):
             A row that lacks a value of the target or of a term says nothing, and only advances time.
         groups, time : str or array-like, optional
             As for `fit`.
+        gating : str or array-like, optional
+            Terms on which transitions depend, as ``"x + lag(z)"``, or as for `fit`.
         sequence_weight : array-like of shape (n_sequences,), optional
         component_labels : str or array-like, optional
             States that are known, or a column of them; -1 where one is not.
@@ -330,7 +347,9 @@ class HiddenMarkovModel(FittedMarkovModel):
             If the formula contains code that is not allowed, the table lacks a column, or the data cannot be used.
         """
         with self._all_or_nothing():
-            learned, X, sequences = SeriesFormula.learn(formula, data, groups, time)
+            terms = gating if isinstance(gating, str) else None
+            learned, X, sequences = SeriesFormula.learn(formula, data, groups, time, terms)
+            table = gating if terms is None else learned.gating(data, sequences)
             if learned.lags:
                 self.set_params(lags=learned.lags)
             if learned.formula.features.names or self.lags:
@@ -345,13 +364,13 @@ class HiddenMarkovModel(FittedMarkovModel):
             place[sequences.order] = np.arange(len(place))
             names = sequences.codes if sequences.names is None else sequences.names[sequences.codes]
             cut = {"groups": names} if sequences.are_given else {}
-            self.fit(X, sequence_weight=sequence_weight, time=place, component_labels=labels, **cut)
+            self.fit(X, sequence_weight=sequence_weight, time=place, gating=table, component_labels=labels, **cut)
             self.formula_of_fit_ = learned
         return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._chain()
+        chain_of(self.n_components, self.start, self.allowed)
         if check_integer("lags", self.lags, low=0) and self.emission != "regression":
             raise ValueError(f'lags={self.lags} are those of emission="regression"; got emission={self.emission!r}')
 
@@ -367,6 +386,22 @@ class HiddenMarkovModel(FittedMarkovModel):
         rows = with_lags(X, sequences, self.lags)
         self.emissions_ = emissions(self.emission, self.covariance_type, rows.shape[1])
         return rows
+
+    def _learn_gating(self, gating: Any, sequences: Sequences, sequence_weight: Any) -> Array | None:
+        """Learn the covariates of transitions; return a constant and standardised covariates, if there are any."""
+        if gating is None:
+            for name in ("gating_center_", "gating_scale_", "gating_names_in_", "covariates_"):
+                self.__dict__.pop(name, None)  # of a fit before this one
+            return None
+        n, table = len(sequences.codes), one_table(gating, None)[0]
+        standardise_gating(self, table, n, weights_of_rows(sequence_weight, sequences))
+        self._chain()
+        return self._gating(table, n)
+
+    def _law_before(self, law: Any) -> Any:
+        before, now = self._law_of_fit(), getattr(law, "law", law)
+        same = getattr(before, "n_covariates", 0) == getattr(now, "n_covariates", 0)
+        return self._theta().law if same else None
 
     def _plan(self) -> Plan:
         return PLAN
@@ -392,5 +427,5 @@ class HiddenMarkovModel(FittedMarkovModel):
             row_weight=rows.row_weight,
             batch=int(BATCH * min(1.0, 8192 / np.diff(offsets).max())),
             times=Times(points, rows.weights, offsets, min(least, len(groups))),
-            chain=self._chain(),
+            chain=getattr(law, "law", law),
         )

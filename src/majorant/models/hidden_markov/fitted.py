@@ -15,17 +15,18 @@ from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of, distinct_units
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
-from majorant.laws import Chain, Known
+from majorant.laws import Chain, GatedChain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import forecast_of_lags, with_lags
-from majorant.models.hidden_markov.law import chain_of, check_possible
-from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
+from majorant.models.hidden_markov.law import chain_of, check_gated, check_possible
+from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, checked_labels
+from majorant.models.row_arguments import rows_as
 from majorant.results.information import Errors
 from majorant.summary import Summary
 
@@ -41,18 +42,22 @@ class FittedMarkovModel(MixtureEstimator):
     emissions_: tuple[Emission, ...]
     start_probabilities_: Array
     transitions_: Array
+    gating_coef_: Array
+    gating_names_in_: list[str]
 
     # What the base asks for
 
-    def _chain(self) -> Chain:
-        """Return the law of the states."""
-        return chain_of(self.n_components, self.start, self.allowed)
+    def _chain(self) -> Chain | GatedChain:
+        """Return the law of the states, with the covariates of the present fit."""
+        width = 1 + len(self.gating_center_) if hasattr(self, "gating_center_") else 0
+        return chain_of(self.n_components, self.start, self.allowed, width)
 
     def _density(self, has_gaps: bool = False) -> Any:
         return product_of(self.emissions_, self._feature_names(), has_gaps)
 
-    def _law_of_fit(self) -> Chain:
-        return self._chain()
+    def _law_of_fit(self) -> Chain | GatedChain:
+        width = self.gating_coef_.shape[2] if "gating_coef" in self.estimate_names_ else 0
+        return chain_of(self.n_components, self.start, self.allowed, width)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
         with explained(X):
@@ -62,24 +67,26 @@ class FittedMarkovModel(MixtureEstimator):
         return np.asarray(X, dtype=np.float64)
 
     def _sequences(
-        self, X: Array, sequences: Sequences, sequence_weight: Any, labels: Any, *, fitting: bool = False
+        self, rows: SeriesRows, sequence_weight: Any, labels: Any, *, fitting: bool = False
     ) -> tuple[Rows, Any]:
         """Return distinct sequences, as the emissions read them, and the law; in a fit emissions learn from them."""
-        order, weights = sequences.order, weights_of_rows(sequence_weight, sequences)
-        law: Any = self._chain()
-        extra = [] if labels is None else [checked_labels(labels, len(X), self.n_components)]
-        for known in extra:
-            check_possible(known, sequences, self.n_components, law)
-            law = Known(law)
-        columns_in_order = [column[order] for column in (X, *extra)]
+        sequences, order = rows.sequences, rows.sequences.order
+        weights, law = weights_of_rows(sequence_weight, sequences), self._chain()
+        known = [] if labels is None else [checked_labels(labels, len(rows.x), self.n_components)]
+        for one in known:
+            check_possible(one, sequences, self.n_components, law)
+        *covariates, codes = rows.in_order
+        columns_in_order = [*(column[order] for column in (rows.x, *known)), *covariates]
         weights = None if weights is None else weights[order]
-        units = distinct_units(columns_in_order, weights, sequences.codes[order], in_order=True)
+        units = distinct_units(columns_in_order, weights, codes, in_order=True)
         x, *others = units.columns
         if fitting:
             self.emissions_ = tuple(one.learned(x, units.weights) for one in self.emissions_)
         columns = tuple(column for one in self.emissions_ for column in one.read(x))
         columns = (*columns, *others)
-        return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), law
+        return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), (
+            Known(law) if known else law
+        )
 
     # Rows
 
@@ -90,19 +97,28 @@ class FittedMarkovModel(MixtureEstimator):
             return formula.rows(X, lengths, groups, time)
         return sequences_of(X, lengths, groups, time)
 
-    def _rows_of(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Array, Sequences]:
-        """Return the rows of a table or of several, with own lags, and their sequences."""
+    def _rows_of(
+        self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None, gating: Any = None
+    ) -> SeriesRows:
+        """Return the rows of a table or of several, with own lags, their sequences, and covariates of their steps."""
         check_is_fitted(self)
         self._refuse_chunks(X)
-        X, sequences = self._cut(X, lengths, groups, time)
-        return with_lags(self._read(X, fitting=False), sequences, self.lags), sequences
+        table, sequences = self._cut(X, lengths, groups, time)
+        formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
+        if gating is None and formula is not None and formula.reads(X):
+            gating = formula.gating(X, sequences)
+        x = with_lags(self._read(table, fitting=False), sequences, self.lags)
+        return SeriesRows(x, sequences, self._gating_of(gating, len(x)))
 
-    def _over_sequences(
-        self, X: Array, sequences: Sequences, visit: Callable[[Any, Any, Block, Array], Array], width: int
-    ) -> Array:
+    def _gating_of(self, gating: Any, n: int) -> Array | None:
+        """Return a constant and standardised covariates of n rows; None where the fit had no covariates."""
+        check_gated("gating", gating, "gating_coef" in self.estimate_names_)
+        return None if gating is None else self._gating(one_table(gating, None)[0], n)
+
+    def _over_sequences(self, rows: SeriesRows, visit: Callable[[Any, Any, Block, Array], Array], width: int) -> Array:
         """Apply a function of law, parameters, sequences and log densities; return its values in row order."""
-        codes, order = sequences.codes, sequences.order
-        columns = (*(column[order] for one in self.emissions_ for column in one.read(X)), codes[order])
+        X, order, codes = rows.x, rows.sequences.order, rows.sequences.codes
+        columns = (*(column[order] for one in self.emissions_ for column in one.read(X)), *rows.in_order)
         mixture = Mixture(self._density(bool(np.isnan(X).any())), self._chain(), len(self.weights_))
         theta = self._theta()
 
@@ -115,12 +131,13 @@ class FittedMarkovModel(MixtureEstimator):
             out[order] = Chunks(blocks_of(columns, None, codes[order]), n_jobs=self.n_jobs).map_rows(of_block, (width,))
         return out
 
-    def predict(self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None) -> NDArray[np.intp]:
+    @rows_as("_rows_of")
+    def predict(self, X: Any, **rows: Any) -> NDArray[np.intp]:
         """Return the most probable path of every sequence (Viterbi): the state of each row, from 0.
 
         Parameters
         ----------
-        X, lengths, groups, time
+        X, {rows}
             As for `fit`.
 
         Returns
@@ -132,16 +149,15 @@ class FittedMarkovModel(MixtureEstimator):
             q = law.posterior(phi, log_density, units, np.inf).responsibilities[0]
             return np.asarray(q.argmax(axis=0)[:, None])
 
-        return self._over_sequences(*self._rows_of(X, lengths, groups, time), path, 1)[:, 0].astype(np.intp)
+        return self._over_sequences(self._rows_of(X, **rows), path, 1)[:, 0].astype(np.intp)
 
-    def predict_proba(
-        self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None, time: Any = None
-    ) -> Array:
+    @rows_as("_rows_of")
+    def predict_proba(self, X: Any, *, given: str = "all", **rows: Any) -> Array:
         """Return the probabilities of the states of each row.
 
         Parameters
         ----------
-        X, lengths, groups, time
+        X, {rows}
             As for `fit`.
         given : {"all", "past", "before"}, default="all"
             Given all rows of the sequence (smoothed), those up to its own (filtered), or those before it (predicted).
@@ -160,19 +176,18 @@ class FittedMarkovModel(MixtureEstimator):
                 return np.asarray(law.filtered(phi, log_density, units)[0].T)
             return np.asarray(np.exp(law.predicted(phi, log_density, units)[0].T))
 
-        q = self._over_sequences(*self._rows_of(X, lengths, groups, time), probabilities, len(self.weights_))
+        q = self._over_sequences(self._rows_of(X, **rows), probabilities, len(self.weights_))
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
-    def _log_densities(  # type: ignore[override]
-        self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None
-    ) -> Array:
+    @rows_as("_rows_of")
+    def _log_densities(self, X: Any, **rows: Any) -> Array:
         """Return the log density of each row given the rows before it; they sum to the sequence's log-likelihood."""
 
         def densities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
             joint = law.predicted(phi, log_density, units)[0] + log_density[0]
             return np.asarray(np.logaddexp.reduce(joint, axis=0)[:, None])
 
-        return self._over_sequences(*self._rows_of(X, lengths, groups, time), densities, 1)[:, 0]
+        return self._over_sequences(self._rows_of(X, **rows), densities, 1)[:, 0]
 
     def _weighted_densities(  # type: ignore[override]
         self,
@@ -183,12 +198,13 @@ class FittedMarkovModel(MixtureEstimator):
         lengths: Any = None,
         groups: Any = None,
         time: Any = None,
+        gating: Any = None,
     ) -> tuple[Array, Array | None]:
-        values = self._log_densities(X, lengths=lengths, groups=groups, time=time)
+        values = self._log_densities(X, lengths=lengths, groups=groups, time=time, gating=gating)
         return values, weights_of_rows(sequence_weight, self._cut(X, lengths, groups, time)[1])
 
-    def sample(  # type: ignore[override]
-        self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None
+    def sample(
+        self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None, gating: Any = None
     ) -> tuple[Array, NDArray[np.intp]]:
         """Draw sequences.
 
@@ -200,6 +216,8 @@ class FittedMarkovModel(MixtureEstimator):
             Rows of each of several sequences.
         groups : array-like of shape (n_samples,), optional
             The sequence of each row, instead of `lengths`.
+        gating : array-like of shape (n_samples, n_covariates), optional
+            Covariates on which transitions depend, as for `fit`.
 
         Returns
         -------
@@ -207,28 +225,37 @@ class FittedMarkovModel(MixtureEstimator):
         states : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        given = 1 if lengths is None and groups is None else len(groups) if lengths is None else int(np.sum(lengths))
+        given = next((len(part) for part in (groups, gating) if part is not None), 1)
+        given = given if lengths is None else int(np.sum(lengths))
         n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
         sequences = sequences_of(np.empty((n, 0)), lengths, groups)[1]
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         theta, states = self._theta(), np.empty(n, dtype=np.intp)
-        states[sequences.order] = self._chain().drawn(theta.law, sequences.codes[sequences.order], random)
+        rows = SeriesRows(np.empty((n, 0)), sequences, self._gating_of(gating, n))
+        *covariates, codes = rows.in_order
+        law = self._chain()
+        if isinstance(law, GatedChain):
+            states[sequences.order] = law.drawn(theta.law, codes, covariates[0], random)
+        else:
+            states[sequences.order] = law.drawn(theta.law, codes, random)
         density = self._density()
         if not isinstance(density, Drawn):
             raise TypeError("a regression cannot be drawn from: the columns that it is on are not of the model")
-        rows: Array = density.drawn(theta.density, states, random)
-        return with_levels(self.emissions_, rows), states
+        drawn: Array = density.drawn(theta.density, states, random)
+        return with_levels(self.emissions_, drawn), states
 
-    def forecast(
-        self, X: Any, n_steps: int = 1, *, lengths: Any = None, groups: Any = None, time: Any = None
-    ) -> Forecast:
+    @rows_as("_rows_of")
+    def forecast(self, X: Any, n_steps: int = 1, *, gating_ahead: Any = None, **rows: Any) -> Forecast:
         """Return the distributions of the rows that follow each sequence.
 
         Parameters
         ----------
-        X, lengths, groups, time
+        X, {rows}
             As for `fit`.
         n_steps : int, default=1
+        gating_ahead : array-like of shape (n_sequences * n_steps, n_covariates), optional
+            Covariates of the steps to come where transitions depend on some: the rows to come of each sequence, in
+            the order of their names.
 
         Returns
         -------
@@ -252,14 +279,27 @@ class FittedMarkovModel(MixtureEstimator):
         array([15., 14.])
         """
         check_integer("n_steps", n_steps, low=1)
-        x, sequences = self._rows_of(X, lengths, groups, time)
+        found = self._rows_of(X, **rows)
+        sequences = found.sequences
         self._check_cut(sequences)
-        here = self.predict_proba(X, given="past", lengths=lengths, groups=groups, time=time)
+        here = self.predict_proba(X, given="past", **rows)[sequences.last]
+        steps = self._steps_ahead(len(sequences), n_steps, gating_ahead)
         if self.lags and self.n_features_in_ == 1:
-            before = x[sequences.last][:, : self.lags]
-            return forecast_of_lags(self._estimates(), here[sequences.last], before, n_steps, sequences.names)
+            before = found.x[sequences.last][:, : self.lags]
+            return forecast_of_lags(self._estimates(), here, before, steps, sequences.names)
         told = self.emissions_, self._feature_names(), self._estimates()
-        return forecast_of(*told, here[sequences.last], self.transitions_, n_steps, sequences.names)
+        return forecast_of(*told, here, steps, sequences.names)
+
+    def _steps_ahead(self, n_sequences: int, n_steps: int, gating_ahead: Any) -> Array:
+        """Return the transitions to come, (sequences, steps, components, components)."""
+        k, law = len(self.weights_), self._chain()
+        if isinstance(law, Chain):
+            check_gated("gating_ahead", gating_ahead, False)
+            return np.broadcast_to(self.transitions_, (n_sequences, n_steps, k, k))
+        check_gated("gating_ahead", gating_ahead, True)
+        table = self._gating(gating_ahead, n_sequences * n_steps)
+        steps = np.exp(law.log_steps(self._theta().law, table)[0])
+        return np.asarray(steps.reshape(n_sequences, n_steps, k, k))
 
     def _check_cut(self, sequences: Sequences) -> None:
         """Refuse rows of which nobody says which are one sequence, where the fit had several."""
@@ -269,21 +309,13 @@ class FittedMarkovModel(MixtureEstimator):
                 "the fit; lengths=[len(X)] says that all are"
             )
 
-    def pseudo_residuals(
-        self,
-        X: Any,
-        *,
-        given: str = "before",
-        scale: str = "normal",
-        lengths: Any = None,
-        groups: Any = None,
-        time: Any = None,
-    ) -> Array:
+    @rows_as("_rows_of")
+    def pseudo_residuals(self, X: Any, *, given: str = "before", scale: str = "normal", **rows: Any) -> Array:
         """Return how far each cell lies out in its distribution given other rows; normal, if the model is right.
 
         Parameters
         ----------
-        X, lengths, groups, time
+        X, {rows}
             As for `fit`.
         given : {"before", "others"}, default="before"
             Given the rows before its own (forecast residuals), or all other rows (ordinary ones).
@@ -306,35 +338,36 @@ class FittedMarkovModel(MixtureEstimator):
             q = law.posterior(phi, log_density, units, 1.0).responsibilities[0]
             return given_others(ahead, q, log_density[0])
 
-        x, sequences = self._rows_of(X, lengths, groups, time)
-        states = self._over_sequences(x, sequences, states_of, len(self.weights_))
-        out = uniform_residuals(self.emissions_, self._feature_names(), self._estimates(), x, states)
+        found = self._rows_of(X, **rows)
+        states = self._over_sequences(found, states_of, len(self.weights_))
+        out = uniform_residuals(self.emissions_, self._feature_names(), self._estimates(), found.x, states)
         out = np.delete(out, np.s_[1 : 1 + self.lags], axis=1)
         return out if scale == "uniform" else as_normal(out)
 
-    def durations(self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Array, Array]:
+    @rows_as("_rows_of")
+    def durations(self, X: Any, **rows: Any) -> tuple[Array, Array]:
         """Return how long states last: by the transitions, and as expected in sequences.
 
         Parameters
         ----------
-        X, lengths, groups, time
+        X, {rows}
             As for `fit`.
 
         Returns
         -------
         by_transitions : ndarray of shape (n_components,)
-            Mean number of rows of a visit, 1 / (1 - probability to stay).
+            Mean number of rows of a visit, 1 / (1 - probability to stay), where covariates are at their mean.
         met : ndarray of shape (n_components,)
             Expected rows of each state over its expected visits.
         """
-        on, _ = self._on(X, lengths=lengths, groups=groups, time=time)
+        on, _ = self._on(X, **rows)
         theta, k = self._theta(), len(self.weights_)
         with one_thread():
             sums = on.seen(theta).statistics.law[0]
-        first, counts = sums[:k], sums[k:].reshape(k, k)
-        rows = first + counts.sum(axis=0)
+        first, counts = sums[:k], sums[k : k + k * k].reshape(k, k)
+        met = first + counts.sum(axis=0)
         with np.errstate(divide="ignore"):
-            return 1 / (1 - np.diag(self.transitions_)), rows / (rows - np.diag(counts))
+            return 1 / (1 - np.diag(self.transitions_)), met / (met - np.diag(counts))
 
     # Criteria and errors
 
@@ -349,11 +382,12 @@ class FittedMarkovModel(MixtureEstimator):
         lengths: Any = None,
         groups: Any = None,
         time: Any = None,
+        gating: Any = None,
         component_labels: Any = None,
     ) -> tuple[OnData, float]:
-        x, sequences = self._rows_of(X, lengths, groups, time)
-        self._check_cut(sequences)
-        rows, law = self._sequences(x, sequences, sequence_weight, component_labels)
+        given = self._rows_of(X, lengths=lengths, groups=groups, time=time, gating=gating)
+        self._check_cut(given.sequences)
+        rows, law = self._sequences(given, sequence_weight, component_labels)
         if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and component_labels is None:
             raise ValueError(
                 "states of some rows were known in this fit: give component_labels, -1 where one is not known"
@@ -380,6 +414,9 @@ class FittedMarkovModel(MixtureEstimator):
         return found._replace(errors=errors_of(self._estimates(), found.errors, self._chain()))
 
     def _entry_names(self, name: str) -> list[str] | None:
+        if name == "gating_coef":
+            own = ["constant", *self.gating_names_in_]
+            return [f"to {j + 1}, {one}" for j in range(len(self.weights_)) for one in own]
         if name != "coef":
             return super()._entry_names(name)
         target, *others = self._feature_names()

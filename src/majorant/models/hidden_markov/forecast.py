@@ -117,13 +117,12 @@ def forecast_of(
     estimates: Mapping[str, Array],
     last: Array,
     steps: Array,
-    n_steps: int,
     sequences: NDArray[Any] | None = None,
 ) -> Forecast:
-    """Return the forecast from the probabilities of the last states, (sequences, components)."""
+    """Return the forecast from the probabilities of the last states, (sequences, components), and the steps to come."""
     states, ahead = [], last
-    for _ in range(n_steps):
-        ahead = ahead @ steps
+    for h in range(steps.shape[1]):
+        ahead = np.einsum("si,sij->sj", ahead, steps[:, h])
         states.append(ahead)
     told = [(part, j) for part in parts for j in range(part.n_told)]
     marginals = tuple(marginal_of(parts, names, estimates, part.first + j) for part, j in told)

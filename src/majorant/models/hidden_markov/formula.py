@@ -46,7 +46,9 @@ class SeriesFormula:
     time: str | None = None
 
     @classmethod
-    def learn(cls, text: str, data: Any, groups: Any = None, time: Any = None) -> tuple[SeriesFormula, Any, Sequences]:
+    def learn(
+        cls, text: str, data: Any, groups: Any = None, time: Any = None, gating: str | None = None
+    ) -> tuple[SeriesFormula, Any, Sequences]:
         """Return what a formula learns from a table, the table's design, and its sequences.
 
         Raises
@@ -60,8 +62,9 @@ class SeriesFormula:
         table = table_of(data)
         if not isinstance(text, str):
             raise TypeError(f"a formula is a text such as 'y ~ x + lag(y)'; got a {type(text).__name__}")
-        lagged = [name for name in dict.fromkeys(map(_name_of, LAG.finditer(text))) if name not in table.columns]
-        written = LAG.sub(lambda call: f"`{_name_of(call)}`", text)
+        calls = [call for part in (text, gating or "") for call in LAG.finditer(part)]
+        lagged = [name for name in dict.fromkeys(map(_name_of, calls)) if name not in table.columns]
+        written, of_steps = (LAG.sub(lambda call: f"`{_name_of(call)}`", part) for part in (text, gating or ""))
         roles = [name for name in (groups, time) if isinstance(name, str)]
         sides = read(written, [*table.columns, *lagged], roles)
         if sides.groups is not None and groups is not None:
@@ -86,13 +89,18 @@ class SeriesFormula:
         response = replace(
             own[0], terms=targets, kinds=_merged(one.kinds for one in own), names=tuple(one.names[0] for one in own)
         )
-        known = cls(Formula(text, features, response, {}, sides.groups or _text(groups)), lags, _text(time))
+        extras = {}
+        if gating is not None:
+            steps = read(f"~ {of_steps.strip().removeprefix('~')}", table.columns)
+            extras["gating"] = _learned(steps.terms, table, explain=True)[0]
+            extras["gating"].refuse_single_levels()
+        known = cls(Formula(text, features, response, extras, sides.groups or _text(groups)), lags, _text(time))
         return known, known.design(data, sequences), sequences
 
     def reads(self, X: Any) -> bool:
         """Return whether X is a table, or a list of tables, and not the design already."""
         first = X[0] if isinstance(X, list | tuple) and len(X) else X
-        return is_table(first) and list(map(str, first.columns)) != self.names
+        return is_table(first) and ("gating" in self.formula.extras or list(map(str, first.columns)) != self.names)
 
     @property
     def names(self) -> list[str]:
@@ -101,8 +109,9 @@ class SeriesFormula:
 
     @property
     def columns(self) -> list[str]:
-        """Columns of a table that the design needs."""
-        found = (*self.formula.response.kinds, *self.formula.features.kinds)
+        """Columns of a table that the design and the covariates of transitions need."""
+        parts = (self.formula.response, self.formula.features, *self.formula.extras.values())
+        found = [name for part in parts for name in part.kinds]
         return list(dict.fromkeys(name if LAGGED.fullmatch(name) is None else _lag_of(name)[0] for name in found))
 
     def rows(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Any, Sequences]:
@@ -116,6 +125,17 @@ class SeriesFormula:
         sequences = sequences_of(X, lengths, groups, time)[1]
         return self.design(X, sequences), sequences
 
+    def gating(self, data: Any, sequences: Sequences) -> Any:
+        """Return the covariates of transitions as a data frame; None where there are none."""
+        import pandas as pd
+
+        terms = self.formula.extras.get("gating")
+        if terms is None:
+            return None
+        table = table_of(one_table(data, None)[0])
+        table = with_lags_of(table, [name for name in terms.kinds if name not in table.columns], sequences)
+        return pd.DataFrame(_filled(_applied(terms, table), sequences), columns=list(terms.names))
+
     def design(self, data: Any, sequences: Sequences) -> Any:
         """Return targets and terms of each row as a data frame; NaN where a column that they need has no value."""
         import pandas as pd
@@ -128,6 +148,17 @@ class SeriesFormula:
         parts = [_applied(replace(own, terms=(t,), kinds=_kinds_of(own, t), names=(n,)), table) for t, n in each]
         parts += [_applied(features, table)] if features.names else []
         return pd.DataFrame(np.concatenate(parts, axis=1), columns=self.names)
+
+
+def _filled(values: Array, sequences: Sequences) -> Array:
+    """Return covariates with those of second rows in first rows that have none: no step leads into a first row."""
+    order, codes = sequences.order, sequences.codes[sequences.order]
+    firsts = np.flatnonzero(np.diff(codes, prepend=-1) != 0)
+    nexts = np.minimum(firsts + 1, len(order) - 1)
+    known, out = values[order], values.copy()
+    inside = np.where((codes[nexts] == codes[firsts])[:, None], known[nexts], 0.0)
+    out[order[firsts]] = np.where(np.isnan(known[firsts]), inside, known[firsts])
+    return out
 
 
 def _name_of(call: re.Match[str]) -> str:

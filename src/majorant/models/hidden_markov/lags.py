@@ -60,7 +60,7 @@ class DrawnForecast(Forecast):
 
 
 def forecast_of_lags(
-    estimates: Mapping[str, Array], last: Array, before: Array, n_steps: int, names: NDArray[Any] | None
+    estimates: Mapping[str, Array], last: Array, before: Array, steps: Array, names: NDArray[Any] | None
 ) -> DrawnForecast:
     r"""Return the forecast from the probabilities of the last states and the last rows of each sequence.
 
@@ -75,7 +75,8 @@ def forecast_of_lags(
     last : ndarray of shape (sequences, components)
     before : ndarray of shape (sequences, lags)
         The last rows, the latest first.
-    n_steps : int
+    steps : ndarray of shape (sequences, n_steps, components, components)
+        Transitions to come.
     names : ndarray or None
 
     Raises
@@ -88,7 +89,7 @@ def forecast_of_lags(
             f"a forecast of an autoregression needs the last {before.shape[1]} rows of each sequence: end it where "
             "they are there"
         )
-    steps, (n, k), lags = estimates["transitions"], last.shape, before.shape[1]
+    (n, k), n_steps, lags = last.shape, steps.shape[1], before.shape[1]
     intercept, coef = estimates["intercept"].reshape(k), estimates["coef"].reshape(k, lags)
     moved = np.zeros((k, lags + 1, lags + 1))
     moved[:, 0] = np.column_stack([coef, intercept])
@@ -97,24 +98,25 @@ def forecast_of_lags(
     moments = last[:, :, None] * np.column_stack([before, np.ones(n)])[:, None, :]
     states, mean = np.empty((n, n_steps, k)), np.empty((n, n_steps, 1))
     for h in range(n_steps):
-        moments = np.einsum("jab,nib,ij->nja", moved, moments, steps)
+        moments = np.einsum("jab,nib,nij->nja", moved, moments, steps[:, h])
         states[:, h], mean[:, h, 0] = moments[:, :, lags], moments[:, :, 0].sum(axis=1)
     deviations = np.sqrt(np.broadcast_to(estimates["variances"].reshape(-1), (k,)))
-    drawn = _drawn(last, before, steps, intercept, coef, deviations, n_steps)
+    drawn = _drawn(last, before, steps, intercept, coef, deviations)
     return DrawnForecast(states, mean, names, (), (), *drawn)
 
 
 def _drawn(
-    last: Array, before: Array, steps: Array, intercept: Array, coef: Array, deviations: Array, n_steps: int
+    last: Array, before: Array, steps: Array, intercept: Array, coef: Array, deviations: Array
 ) -> tuple[Array, Array, Array]:
     """Return drawn rows, their centres given the rows before them, and the deviations about these."""
+    n_steps, sequence = steps.shape[1], np.arange(len(last))[:, None]
     n_draws = max(100, min(DRAWS, MOST_DRAWN // (len(last) * n_steps)))
     random = np.random.default_rng(0)
     rows, centres, spreads = np.empty((3, len(last), n_steps, n_draws))
     state = _chosen(np.repeat(last[:, None], n_draws, axis=1), random)
     recent = np.repeat(before[:, None], n_draws, axis=1)
     for h in range(n_steps):
-        state = _chosen(steps[state], random)
+        state = _chosen(steps[sequence, h, state], random)
         centres[:, h] = intercept[state] + np.einsum("nda,nda->nd", coef[state], recent)
         spreads[:, h] = deviations[state]
         rows[:, h] = centres[:, h] + spreads[:, h] * random.standard_normal(state.shape)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from majorant._validation import check_choice
-from majorant.laws import Chain
+from majorant.laws import Chain, GatedChain
 from majorant.models.hidden_markov.sequences import Sequences
 
 
-def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain:
-    """Return the law of the states.
+def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: int = 0) -> Chain | GatedChain:
+    """Return the law of the states; its steps depend on so many covariates, with the constant, or on none.
 
     Raises
     ------
@@ -27,18 +29,37 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain
                 f"allowed must be True or False for each transition, shape ({k}, {k}), with one at least from every "
                 f"state; got {may.dtype} of shape {may.shape}"
             )
+    if width and may is not None and not may.diagonal().all():
+        raise ValueError("with gating a state may always stay: allow the diagonal of allowed")
     if isinstance(start, str):
         check_choice("start", start, ["free", "stationary"], or_else=", or probabilities")
         if start == "stationary" and may is not None and not (np.linalg.matrix_power(may + np.eye(k), k) > 0).all():
             raise ValueError("start='stationary' needs a way from every state to every other; allowed has none")
-        return Chain(start, may)
+        if width and start == "stationary":
+            raise ValueError("with gating transitions change, and have no stationary law: leave start='stationary' out")
+        return GatedChain(width, start, may) if width else Chain(start, may)
     first = np.asarray(start, dtype=np.float64)
     if first.shape != (k,) or not (first >= 0).all() or abs(first.sum() - 1) > 1e-9:
         raise ValueError(f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {start!r}")
-    return Chain(first, may)
+    return GatedChain(width, first, may) if width else Chain(first, may)
 
 
-def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain: Chain) -> None:
+def check_gated(name: str, given: Any, is_gated: bool) -> None:
+    """Refuse covariates of transitions where the fit had none, and none where it had some.
+
+    Raises
+    ------
+    ValueError
+    """
+    if (given is not None) != is_gated:
+        raise ValueError(
+            f"the transitions of this fit depend on covariates: give {name}, with the columns of the fit's gating"
+            if is_gated
+            else f"the transitions of this fit depend on no covariates: leave {name} out"
+        )
+
+
+def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain: Chain | GatedChain) -> None:
     """Refuse known states that a given start or forbidden transitions rule out.
 
     Raises

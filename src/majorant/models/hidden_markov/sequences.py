@@ -50,6 +50,30 @@ class Sequences:
         return self.order[np.searchsorted(sorted_codes, np.arange(len(self)), side="right") - 1]
 
 
+@dataclass(frozen=True)
+class SeriesRows:
+    """Rows of sequences.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_rows, n_columns)
+        What the emissions read.
+    sequences : Sequences
+    gating : ndarray of shape (n_rows, 1 + n_covariates) or None
+        A constant, and standardised covariates of the step into each row.
+    """
+
+    x: Array
+    sequences: Sequences
+    gating: Array | None = None
+
+    @property
+    def in_order(self) -> list[NDArray[Any]]:
+        """What the law reads, in order: the covariates, if there are any, and the sequence of each row."""
+        order = self.sequences.order
+        return [*([] if self.gating is None else [self.gating[order]]), self.sequences.codes[order]]
+
+
 def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Any, Sequences]:
     """Return one table, and which of its rows follow each other; by default all, in their order.
 

@@ -49,5 +49,7 @@ def transitions_section(model: Any) -> Section:
     ]
     closed = np.argwhere(model.transitions_ < 1e-6)
     said = [] if not len(closed) else ["Never: " + ", ".join(f"{i + 1} to {j + 1}" for i, j in closed.tolist()) + "."]
+    if hasattr(model, "gating_center_"):
+        said.append("Where covariates are at their mean.")
     table = Table("transitions", columns, rows)
     return Section("CHAIN", "probabilities of the next state", (table, *said))

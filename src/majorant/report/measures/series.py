@@ -27,9 +27,9 @@ class Series:
 
     @cached_property
     def cuts(self) -> dict[str, Any]:
-        """What says which rows are one sequence."""
+        """What says which rows are one sequence, and what transitions depend on."""
         given = self.mixture.run.given
-        return {name: given[name] for name in ("lengths", "groups") if name in given}
+        return {name: given[name] for name in ("lengths", "groups", "gating") if name in given}
 
     @cached_property
     def names(self) -> NDArray[Any] | None:

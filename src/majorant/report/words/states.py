@@ -50,6 +50,10 @@ def transitions_notes(series: Series) -> list[str]:
     steps = series.model.transitions_
     texts = [
         "<b>Each row</b> gives the probabilities of the next state; the area of a square is its probability.",
+    ]
+    if hasattr(series.model, "gating_center_"):
+        texts.append("Covariates change them: these are where all covariates are at their mean.")
+    texts += [
         "<b>Lasts</b> is the mean number of rows of a visit by these probabilities, <b>as met</b> the rows of a state "
         "over its visits in the table; <b>first</b> is the probability that a sequence begins there.",
     ]
