@@ -164,7 +164,7 @@ def test_its_fits_are_resumed_from_a_checkpoint(model: Any, tmp_path: Path, monk
 
 def test_selection_names_it_among_those_with_a_likelihood() -> None:
     with pytest.raises(TypeError, match=r"models that do: .*CoinMixture"):
-        mj.select(mj.KMeans(), X, n_components=[1, 2])
+        mj.select(mj.KMeans(), X, n_components=[1, 2], criterion="bic")
 
 
 def test_names_of_one_kind_are_not_taken_twice() -> None:
