@@ -13,10 +13,13 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import silhouette_score
 
 import majorant as mj
 from majorant.models.kmedoids import METRICS
+from majorant.registry import card_of
 from majorant.report import Run, html_report
+from majorant.report.measures.clustering import measure_clustering
 from majorant.solvers.medoids import EFFORTS, medoid_search
 
 Array = NDArray[np.float64]
@@ -183,3 +186,19 @@ def test_what_is_no_distance_is_refused() -> None:
     for parameters, rows, message in cases:
         with pytest.raises((ValueError, TypeError), match=message):
             mj.KMedoids(**{"n_clusters": 3, **parameters}).fit(rows)
+
+
+@pytest.mark.parametrize("metric", ["cityblock", "cosine", "euclidean"])
+def test_silhouettes_are_of_its_own_distance(metric: str) -> None:
+    X = np.random.default_rng(0).gamma(2.0, size=(60, 4))
+    table = cdist(X, X, metric)
+    np.fill_diagonal(table, 0.0)
+    found = mj.select(mj.KMedoids(metric=metric, random_state=0), X, n_components=[2, 3, 4])
+    of_table = mj.select(mj.KMedoids(metric="precomputed", random_state=0), table, n_components=[2, 3, 4])
+    for candidate, other, fitted in zip(found.candidates, of_table.candidates, found.estimators, strict=True):
+        expected = silhouette_score(table, fitted.labels_, metric="precomputed")
+        assert candidate.value == pytest.approx(expected, abs=1e-9) == other.value
+    page = measure_clustering(Run(found.best_estimator_, X, tuple("abcd"), "t.csv", ""), card_of(mj.KMedoids()))
+    assert page.silhouettes is not None and page.silhouettes.mean == pytest.approx(found.best.value)
+    with pytest.raises(ValueError, match="a report shows rows"):
+        html_report(Run(of_table.best_estimator_, table, tuple(f"d{i}" for i in range(60)), "t.csv", ""))

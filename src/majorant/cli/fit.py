@@ -150,6 +150,8 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     size = request.k.start if isinstance(request.k, range) else request.k
     settings = [*request.settings, *([] if request.family is None else [f"family={request.family}"])]
     estimator = build_estimator(card, size, settings, request.random_state)
+    if getattr(estimator, "metric", None) == "precomputed":
+        raise CommandError("a table holds rows here, not distances.", "Name the metric, or fit in Python.")
     _check_comparison(request, card, estimator)
     table = read_table(request.table, request.reading) if table is None else table
     kept = kept_columns(table, request.ids, request.keep)

@@ -194,8 +194,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 rows, w = _distinct(X, weights)
                 _check_memory(len(rows))
                 warn_of_repeats(len(rows), self.n_clusters)
-                distances = self._distances(X[rows], X[rows])
-                np.fill_diagonal(distances, 0.0)
+                distances = self.distances_between(X[rows])
             if not np.array_equal(distances, distances.T):
                 distances = distances.T  # row by row the distances to a possible medoid
             found = medoid_search(
@@ -262,6 +261,24 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 f"metric={self.metric!r} gives {found[i, j]:g} as the distance of the rows {rows[i]} and {medoids[j]}: "
                 "distances of rows of X must be finite and not negative, and none too large or too small"
             )
+        return found
+
+    def distances_between(self, rows: Any) -> NDArray[np.float64]:
+        """Return the distances between rows, as the fit measured them; of a table of distances, itself.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n, n_features), or (n, n)
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            With zeros on its diagonal.
+        """
+        if self._is_precomputed:
+            return np.asarray(rows, dtype=np.float64)
+        found = self._distances(np.asarray(rows), np.asarray(rows))
+        np.fill_diagonal(found, 0.0)
         return found
 
     def _keep(self, found: MedoidResult) -> None:

@@ -46,18 +46,34 @@ class Silhouettes:
         return np.bincount(self.labels[self.values < 0], minlength=len(self.cluster_means))
 
 
-def measure_silhouettes(X: Any, labels: NDArray[np.int64], sizes: NDArray[np.int64]) -> Silhouettes | None:
-    """Compute silhouettes; None with fewer than two clusters with rows, or only clusters of one row."""
+def measure_silhouettes(
+    X: Any, labels: NDArray[np.int64], sizes: NDArray[np.int64], model: Any = None
+) -> Silhouettes | None:
+    """Compute silhouettes by a model's own distances between rows, if it has any, and else by Euclid's.
+
+    None with fewer than two clusters with rows, or only clusters of one row.
+    """
     n_used = int((sizes > 0).sum())
     if not 2 <= n_used <= min(len(labels) - 1, MOST_ROWS // 4):
         return None
     rows = thinned_rows(labels, sizes)
-    values = np.asarray(silhouette_samples(X[rows], labels[rows]), dtype=np.float64)
+    if hasattr(model, "distances_between"):
+        is_table = model.metric == "precomputed"
+        between = X[np.ix_(rows, rows)] if is_table else model.distances_between(X[rows])
+        values = silhouette_samples(between, labels[rows], metric="precomputed")
+    else:
+        values = silhouette_samples(X[rows], labels[rows])
+    values = np.asarray(values, dtype=np.float64)
     sums = np.bincount(labels[rows], weights=values, minlength=len(sizes))
     counts = np.bincount(labels[rows], minlength=len(sizes))
     means = np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
     overall = float(np.average(means[sizes > 0], weights=sizes[sizes > 0]))
     return Silhouettes(values, labels[rows], len(rows) < len(labels), means, overall)
+
+
+def clusters_directions(model: Any) -> bool:
+    """Return whether a model clusters rows divided by their lengths."""
+    return getattr(model, "metric", None) == "cosine" and not hasattr(model, "distances_between")
 
 
 def mean_silhouette(model: Any, X: Any) -> float:
@@ -66,9 +82,9 @@ def mean_silhouette(model: Any, X: Any) -> float:
         raise TypeError("silhouettes need rows in memory: take a part of them")
     labels = np.asarray(model.labels_, dtype=np.int64)
     rows = X if issparse(X) else np.asarray(X, dtype=np.float64)
-    if getattr(model, "metric", None) == "cosine":
+    if clusters_directions(model):
         rows = unit_rows(rows)
-    found = measure_silhouettes(rows, labels, np.bincount(labels))
+    found = measure_silhouettes(rows, labels, np.bincount(labels), model)
     return float("nan") if found is None else found.mean
 
 

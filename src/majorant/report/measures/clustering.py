@@ -12,7 +12,7 @@ from majorant.data.directions import unit_rows
 from majorant.registry import ModelCard
 from majorant.report.measures.partition import Partition
 from majorant.report.run import Run
-from majorant.results.silhouettes import Silhouettes, measure_silhouettes
+from majorant.results.silhouettes import Silhouettes, clusters_directions, measure_silhouettes
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Clustering(Partition):
 
     @cached_property
     def silhouettes(self) -> Silhouettes | None:
-        return measure_silhouettes(self.run.X, self.labels, self.sizes)
+        return measure_silhouettes(self.run.X, self.labels, self.sizes, self.run.estimator)
 
 
 def measure_clustering(run: Run, card: ModelCard) -> Clustering:
@@ -72,6 +72,8 @@ def measure_clustering(run: Run, card: ModelCard) -> Clustering:
 
     Where the distance is the cosine, the rows are shown as what is clustered: divided by their lengths.
     """
-    if getattr(run.estimator, "metric", None) == "cosine":
+    if getattr(run.estimator, "metric", None) == "precomputed":
+        raise ValueError("a report shows rows, and this model was fitted to their distances: give it rows and a metric")
+    if clusters_directions(run.estimator):
         run = replace(run, X=unit_rows(run.X), raw=None)
     return Clustering(run, card)
