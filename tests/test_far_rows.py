@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import majorant as mj
 
-from .estimators import ESTIMATORS, ROWS, make, objective, target_of
+from .estimators import ESTIMATORS, ROWS, make, objective, reference, target_of
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
@@ -30,6 +31,41 @@ def as_matrix(fitted: Any) -> Any:
     """The covariance of the first component."""
     found = fitted.covariances_ if fitted.covariance_type == "tied" else fitted.covariances_[0]
     return found if np.ndim(found) == 2 else np.diag(np.broadcast_to(found, 2))
+
+
+SAYING = ("predict", "predict_proba", "transform", "score_samples", "decision_function", "pseudo_residuals")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [1e30, -1e37, 1e150, 1e155, 1e250])
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_what_is_said_of_rows_far_away_is_a_number_or_they_are_refused(
+    cls: type[Any], far: float, dtype: type[Any]
+) -> None:
+    """Without a warning; and what is said of the other rows stays a number."""
+    if abs(far) > float(np.finfo(dtype).max):
+        return
+    fitted = reference(cls)
+    x = np.concatenate([ROWS[:3], np.full((1, 3), far), ROWS[3:6]]).astype(dtype)
+    for method in SAYING:
+        if not hasattr(fitted, method):
+            continue
+        y = (np.arange(len(x)) % 2.0,) if cls is mj.RegressionMixture and method == "predict_proba" else ()
+        try:
+            found = np.asarray(getattr(fitted, method)(x, *y))
+        except ValueError as error:
+            assert re.search("rescale X|look at its units|none too large", str(error))
+            continue
+        assert not np.isnan(found).any()
+        assert np.isfinite(np.delete(found, 3, axis=0)).all()
+        if method == "predict_proba":
+            np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-6)
+
+
+def test_log_densities_of_single_precision_rows_keep_their_order() -> None:
+    fitted = mj.GaussianMixture(2, random_state=0).fit(ROWS.astype(np.float32))
+    far = np.array([[s, 0.0, 0.0] for s in (1e10, 1e20, 1e25, 1e30, 1e38)], dtype=np.float32)
+    assert (np.diff(fitted.score_samples(far)) < 0).all()
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])

@@ -142,7 +142,14 @@ def test_what_no_path_can_have_made_has_no_likelihood() -> None:
     impossible[:, :, 1] = -np.inf
     found = Chain().posterior(EVEN, impossible, Block(0, (np.zeros(4, dtype=np.intp),)), 1.0)
     assert np.isneginf(found.log_likelihood[0])
-    np.testing.assert_array_equal(found.responsibilities, 0.5)
+    silent = np.where(np.isneginf(impossible), 0.0, impossible)  # it says nothing of the states, and the others do
+    for beta in (1.0, np.inf):
+        found, expected = (
+            Chain().posterior(EVEN, table, Block(0, (np.zeros(4, dtype=np.intp),)), beta)
+            for table in (impossible, silent)
+        )
+        np.testing.assert_allclose(found.responsibilities, expected.responsibilities, rtol=1e-12)
+        assert np.isneginf(found.log_likelihood[0]) and np.isfinite(expected.log_likelihood[0])
     impossible[:, 0, 1] = np.nan
     assert np.isnan(value_of(impossible))
 

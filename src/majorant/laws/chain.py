@@ -121,7 +121,9 @@ class Chain:
             log_start, log_steps = np.log(phi.start[run]), np.log(np.ascontiguousarray(phi.steps[run]))[None]
         for i in np.flatnonzero(np.isnan(each)):
             at = slice(offsets[i], offsets[i + 1])
-            unary = np.ascontiguousarray(log_density[:, at].T)
+            unary = np.array(log_density[:, at].T, order="C")
+            impossible = np.isneginf(unary).all(axis=1)  # such rows say nothing of states, which others may tell
+            unary[impossible] = 0.0
             unary[0] += log_start
             own, steps, found = np.array([0, len(unary)]), np.zeros((1, k, k)), np.empty(1)
             if np.isnan(unary).any():
@@ -140,7 +142,8 @@ class Chain:
             if not np.isfinite(found[0]):
                 marginals[:] = 1 / k  # no path can have made the sequence
             times = 1.0 if w is None else w[run if len(w) > 1 else 0, i]
-            each[i], q[:, at] = found[0], times * marginals.T
+            each[i] = -np.inf if impossible.any() else found[0]
+            q[:, at] = times * marginals.T
             first += times * marginals[0]
             counts += times * steps[0]
 
@@ -165,8 +168,9 @@ class Chain:
             for t in range(offsets[i], offsets[i + 1]):
                 if t > offsets[i]:
                     here = np.logaddexp.reduce(here[:, None] + log_steps[run], axis=0)
-                here = here + log_density[run, :, t]
-                here = here - np.logaddexp.reduce(here)
+                joint = here + log_density[run, :, t]
+                total = np.logaddexp.reduce(joint)
+                here = joint - total if total > -np.inf else here  # an impossible row says nothing
                 q[run, :, t] = np.exp(here)
         return q
 

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._frames import check_row_names
@@ -58,10 +58,12 @@ def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
     @wraps(method)
     def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
         tables = {**dict(zip(parameters, arguments, strict=False)), **keywords}
-        asked_elsewhere = {"self", "X", *([] if is_regressor(tables["self"]) else ["y"])}
+        may_be_dates = {*NAMES_OF_ROWS, *(() if isinstance(tables.get("self"), RegressorMixin) else ("y",))}
         for name, table in tables.items():
-            refuse = refuse_masked if name in asked_elsewhere | NAMES_OF_ROWS else refuse_what_is_no_number
-            refuse(table, name)
+            if name == "X" or name in may_be_dates:  # of X what the model makes of it is asked
+                refuse_masked(table, name)
+            elif name != "self":
+                refuse_what_is_no_number(table, name)
         check_row_names(tables)
         return method(*arguments, **keywords)
 

@@ -225,8 +225,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
 
     def _log_densities(self, X: Any, *, gating: Any = None) -> Array:
         """Return the log density of each row."""
-        density, _, dtype = self._joint(X, gating=gating)
-        return density.astype(dtype, copy=False)
+        return self._joint(X, gating=gating)[0]  # of double precision: squares of far rows are no float32
 
     @rows_as("_log_densities")
     def score_samples(self, X: Any, **rows: Any) -> Array:
