@@ -44,6 +44,7 @@ const majorant::Kernels* chosen();  // the kernels of the instruction set in use
 
 void bind_bags(nb::module_& m);
 void bind_box_searches(nb::module_& m);
+void bind_categories(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_grids(nb::module_& m);
 void bind_intervals(nb::module_& m);

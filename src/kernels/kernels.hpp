@@ -181,6 +181,20 @@ struct LineBumps {
                      double* lines, double* values, int64_t max_steps, double progress);
 };
 
+// Rows of categorical columns: codes (n, d) count through all columns, from first[j] in column j; -1 is a missing cell.
+struct Categories {
+    int64_t n, d, codes_of_all;
+    const int32_t* codes;
+    const int64_t* first;  // (d + 1)
+    const double* w;       // null: one each
+};
+
+// EM of a mixture of such columns with squared extrapolation, from weights (k) and probabilities (k, codes), in place, until
+// what is left to gain is predicted to be within the tolerance. Returns minus the log-likelihood, path (max_steps) has it
+// after every step.
+using CategoryEm = double (*)(const Categories& rows, int64_t k, int64_t max_steps, double tolerance, double* weights,
+                              double* probabilities, double* path, int64_t* steps, bool* converged);
+
 struct Kernels {
     const char* isa;
     Table<float> f32;
@@ -191,6 +205,7 @@ struct Kernels {
     GaussStepKernel gauss_step;
     GaussFactorKernel gauss_factor;
     RegressionStep regression_step;
+    CategoryEm category_em;
     Chains chains;
     BagKernels<float> bags_f32;
     BagKernels<double> bags_f64;

@@ -2,6 +2,7 @@
 #include "assign.hpp"
 #include "bags.hpp"
 #include "bumps.hpp"
+#include "categories.hpp"
 #include "chains.hpp"
 #include "cover.hpp"
 #include "gauss.hpp"
@@ -38,7 +39,7 @@ constexpr GridKernels<T> grids{grid_infer<T>, grid_pooled<T>, grid_sweep<T>, gri
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
-                      {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
+                      category_em, {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
                       grids<float>, grids<double>};
 
 }  // namespace majorant::MAJORANT_ISA

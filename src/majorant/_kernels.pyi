@@ -91,6 +91,9 @@ def regression_pass(
     energies: Array | None = None,
     responsibilities: Array | None = None,
 ) -> float: ...
+def category_em(
+    codes: Array, first: Array, w: Array | None, tolerance: float, weights: Array, probabilities: Array, path: Array
+) -> tuple[float, int, bool]: ...
 def regression_em(
     x: Array,
     y: Array,

@@ -111,6 +111,12 @@ CALLS: dict[str, Callable[[], Any]] = {
     "EM of lines": lambda: _kernels.regression_em(
         some(1, WIDE), some(1), None, 1.0, 1.0, False, 1, 0.0, some(1), some(1, WIDE), some(1)
     ),
+    "codes beyond a column": lambda: _kernels.category_em(
+        np.full((1, 1), 2, dtype=np.int32), np.array([0, 2]), None, 0.0, some(1), some(1, 2), some(1)
+    ),
+    "codes of nobody": lambda: _kernels.category_em(
+        np.zeros((1, 1), dtype=np.int32), np.array([0, 3]), None, 0.0, some(1), some(1, 2), some(1)
+    ),
     "step of lines": lambda: _kernels.regression_step(
         some(1, 2 + WIDE + 2**31), 1.0, 1.0, False, some(1), some(1, WIDE), some(1)
     ),

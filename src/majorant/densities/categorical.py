@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.data.chunks import Block
+from majorant import _kernels
+from majorant.data.chunks import Block, Chunks
 from majorant.densities.natural import TINY, Natural
-from majorant.engine.mixture import Array, Limits, Table
+from majorant.engine.descent import Ends, Seen, descend
+from majorant.engine.mixture import Array, Limits, Mixture, OnData, Parameters, Sums, Table
 
+LONGEST_RUN = 1 << 20
+"""Most steps of one call."""
 NOTHING = 1e-100
 """Expected rows of what an extrapolated logarithm leaves of a zero."""
 
@@ -80,6 +85,26 @@ class Categorical(Natural):
         pooled = statistics.sum(axis=1, keepdims=True) / np.maximum(mass.sum(axis=1, keepdims=True), TINY)
         other = np.broadcast_to(pooled, statistics.shape) if theta is None else theta
         return np.asarray(np.divide(statistics, mass, out=np.array(other), where=mass > TINY))
+
+    def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
+        """Run EM in one call per run where rows are one block; of the statistics only masses are known then."""
+        log_weights = mixture.law.log_weights(theta.law)
+        if not self.exact or log_weights is None or mixture.beta != 1.0 or data.n_blocks > 1:
+            return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
+        block = next(iter(data.source.blocks()))
+        x = block.columns[0]
+        codes = np.where(np.isnan(x), -1, self.first + np.where(np.isnan(x), 0, x)).astype(np.int32)
+        rows = codes, np.append(self.first, self.width).astype(np.int64), block.weights, tol * data.total_weight
+        weights, p = np.exp(log_weights), theta.density.copy()
+        path, paths, told = np.empty(min(max_iter, LONGEST_RUN)), [], []
+        for own_weights, own in zip(weights, p, strict=True):
+            told.append(_kernels.category_em(*rows, own_weights, own, path))
+            paths.append(path[: told[-1][1]].tolist())
+        objective, n_iter, converged = (np.array(part) for part in zip(*told, strict=True))
+        mass = weights * data.total_weight
+        law = mixture.law.solve(mass, theta.law, np.ones(len(mass)))
+        seen = Seen(objective, Sums(np.zeros((*mass.shape, 0)), mass))
+        return Ends(Parameters(p, law), seen, n_iter.astype(np.intp), converged, paths)
 
     def expected_log_density(self, statistics: Array, theta: Array) -> Array:
         """Return counts times log probabilities."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.data.chunks import Block
-from majorant.engine.mixture import Anchored, Array, Edged, Limited, Limits, Scored, Table
+from majorant.data.chunks import Block, Chunks
+from majorant.engine.descent import Ends
+from majorant.engine.mixture import Anchored, Array, Edged, Limited, Limits, Mixture, Scored, Table
 
 
 class Product:
@@ -28,6 +30,8 @@ class Product:
         self.statistics_are_free = all(getattr(d, "statistics_are_free", False) for _, d in self.parts)
         if all(isinstance(density, Scored) for _, density in self.parts):
             self.score = self._score
+        if len(self.parts) == 1 and hasattr(self.parts[0][1], "fused_runs"):
+            self.fused_runs = self._fused_runs
 
     @property
     def width(self) -> int:
@@ -38,6 +42,13 @@ class Product:
     def limits(self) -> Mapping[str, Limits]:
         """The limits of every block, each name prefixed by the block's."""
         return {f"{n}_{key}": ends for n, d in self.parts if isinstance(d, Limited) for key, ends in d.limits.items()}
+
+    def _fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
+        """Run the only block's own EM."""
+        ((_, density),) = self.parts
+        inner = replace(theta, density=theta.density[0])
+        ends: Ends[Any] = density.fused_runs(replace(mixture, density=density), data, inner, tol=tol, max_iter=max_iter)
+        return replace(ends, theta=replace(ends.theta, density=(ends.theta.density,)))
 
     def degeneracy(self, theta: tuple[Any, ...], sizes: Array, mixture: Any) -> str:
         """Return what is degenerate in the first block that is."""

@@ -107,4 +107,4 @@ def one_hot(labels: NDArray[np.integer], k: int) -> Array:
 
 def squared_distances(points: Array, centres: Array) -> Array:
     """Return squared distances, (n_centres, n_points), by differences."""
-    return np.stack([np.einsum("ij,ij->i", points - c, points - c) for c in centres])
+    return np.stack([np.einsum("ij,ij->i", away, away) for away in (points - c for c in centres)])
