@@ -195,7 +195,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 _check_memory(len(rows))
                 warn_of_repeats(len(rows), self.n_clusters)
                 distances = self.distances_between(X[rows])
-            if not np.array_equal(distances, distances.T):
+            if not _is_symmetric(distances):
                 distances = distances.T  # row by row the distances to a possible medoid
             found = medoid_search(
                 np.ascontiguousarray(distances), w, self.n_clusters, seed=int(random.randint(2**31)), effort=self.effort
@@ -397,6 +397,17 @@ def _distinct(X: NDArray[Any], weights: NDArray[np.float64] | None) -> tuple[NDA
     return there[first], measure.weights
 
 
+def _is_symmetric(distances: NDArray[Any], tile: int = 256) -> bool:
+    """Return whether a table equals its transpose, compared by tiles that fit in the processor's cache."""
+    places = range(0, len(distances), tile)
+    return all(
+        np.array_equal(distances[a : a + tile, b : b + tile], distances[b : b + tile, a : a + tile].T)
+        for a in places
+        for b in places
+        if b <= a
+    )
+
+
 def _check_memory(n: int) -> None:
     if 8 * n * n > MOST_BYTES:
         raise ValueError(
@@ -417,7 +428,7 @@ def _check_square(X: NDArray[Any]) -> None:
             f'with metric="precomputed" X is the square table of distances of all rows; got shape {X.shape}: '
             "give the distances, or name the metric"
         )
-    if (X < 0).any():
+    if X.min() < 0:
         i, j = np.argwhere(X < 0)[0]
         raise ValueError(f"X[{i}, {j}] is {X[i, j]:g}: distances must not be negative")
     if np.diag(X).any():

@@ -50,7 +50,7 @@ class Effort:
     work: float
 
 
-EFFORTS = {"fast": Effort(1, 0, 0, 0), "default": Effort(1, 1000, 1, 4), "best": Effort(3, 10000, 5, 200)}
+EFFORTS = {"fast": Effort(1, 0, 0, 0), "default": Effort(1, 1000, 1, 3), "best": Effort(3, 10000, 5, 200)}
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def medoid_search(
         returns = _returns(returns, path[-1], best.objective)
         if start == 0 or path[-1] < best.objective:
             best, steps = now, path
-    now, limit, few = best.copy(), plan.work * best.tried, max(7, min(30, 10_000 // n))
+    now, limit, few = best.copy(), plan.work * best.tried, max(7, min(30, 3000 // n))
     for count in range(plan.perturbations):
         if returns >= max(10, plan.returns * k) or (count >= few and now.tried > limit) or not best.objective > 0:
             break
