@@ -27,7 +27,7 @@ nb::dict bookkeeping(const SwapSearch& search) {
     nb::dict out;
     out["centres"] = copied(s.centres, k, d, stride);
     out["sums"] = copied(s.sums, k, d, stride);
-    out["between"] = copied(s.between, k, k, k);
+    if (!s.between.empty()) out["between"] = copied(s.between, k, k, k);
     out["mass"] = copied(s.mass, 1, k, k);
     out["members"] = copied(s.members, 1, k, k);
     out["reach"] = copied(s.reach, 1, k, k);

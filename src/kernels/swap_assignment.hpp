@@ -13,22 +13,25 @@ namespace majorant::MAJORANT_ISA {
 template <int D>
 class Assignment {
 public:
+    static constexpr int64_t most_in_table = 1024;
     const int64_t n, k, stride;  // stride: columns of centres and rows, with zeros up to whole vectors
     const bool on_sphere;        // centres of length one: the directions of sums, not the means
+    const bool has_table;        // whether distances between centres are kept: not of thousands of centres
     Points<D> points;
     SwapState state;
     std::vector<int32_t> moved;  // the centres that `refresh` has to look at
 
     template <class T>
     Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w, bool on_sphere)
-        : n(n), k(k), stride(D ? D : whole_packs(d)), on_sphere(on_sphere), points(n, d, x, w), is_moved_(k), relevant_(size_t(k) * k),
-          n_relevant_(k), stamp_(n, 0), log_(n) {
+        : n(n), k(k), stride(D ? D : whole_packs(d)), on_sphere(on_sphere), has_table(k <= most_in_table),
+          points(n, d, x, w), is_moved_(k),
+          first_relevant_(k + 1), stamp_(n, 0), log_(n) {
         const int64_t padded = points.n_blocks * lanes;
         SwapState& s = state;
         for (auto* v : {&s.centres, &s.sums}) v->assign(size_t(k) * stride, 0.0);
         s.mass.assign(k, 0.0);
         s.members.assign(k, 0);
-        s.between.assign(size_t(k) * k, 0.0);
+        if (has_table) s.between.assign(size_t(k) * k, 0.0);
         s.reach.assign(k, 0.0);
         for (auto* v : {&s.nearest, &s.second}) v->assign(padded, 0);
         for (auto* v : {&s.first_square, &s.second_square, &s.third_bound}) v->assign(padded, 0.0);
@@ -163,8 +166,8 @@ private:
     };
 
     std::vector<char> is_moved_;
-    std::vector<int32_t> relevant_;    // (k, k) moved centres that may matter to the points of each cluster
-    std::vector<int64_t> n_relevant_;
+    std::vector<int32_t> relevant_;       // moved centres that may matter to the points of each cluster, cluster by cluster
+    std::vector<size_t> first_relevant_;  // (k + 1) where those of each begin
     std::vector<int32_t> stamp_;       // the epoch in which a point was logged
     std::vector<Entry> log_;
     std::vector<double> new_reach_;
@@ -174,14 +177,18 @@ private:
     bool can_undo_ = false, all_saved_ = false;
     bool sums_cancel_ = false;  // weights so unequal that sums cannot be kept by adding and subtracting
 
+    // The table of distances between centres, where there is one, after the centres in `moved` have moved.
     [[gnu::noinline]] void update_between() {
+        if (!has_table) return;
         for (const int64_t a : moved)
             for (int64_t j = 0; j < k; j++) {
-                const double distance = std::sqrt(points.apart(centre(a), centre(j)));
+                const double distance = apart(a, j);
                 state.between[a * k + j] = distance;
                 state.between[j * k + a] = distance;
             }
     }
+
+    double apart(int64_t a, int64_t j) const { return std::sqrt(points.apart(centre(a), centre(j))); }
 
     static void copy_clusters(const SwapState& from, SwapState& to) {
         to.centres = from.centres;
@@ -217,24 +224,27 @@ private:
     }
 
     // Lists, for every cluster, the moved centres that may come among the nearest three of one of its points: those
-    // nearer to its centre than `reach`, unless the centre itself has moved. Returns an
-    // estimate of the time that looking at those takes, in the unit of `dense_cost`.
+    // nearer to its centre than `reach`, unless the centre itself has moved. Returns an estimate of the time that looking
+    // at those takes, in the unit of `dense_cost`; it ends where that is too much.
     double sparse_cost() {
         std::fill(is_moved_.begin(), is_moved_.end(), 0);
         for (const int32_t a : moved) is_moved_[a] = 1;
+        const double most = dense_cost();
         double work = 3.0 * double(n);
-        for (int64_t j = 0; j < k; j++) {
-            const double* between = state.between.data() + j * k;
-            int32_t* list = relevant_.data() + j * k;
+        size_t m = 0;
+        for (int64_t j = 0; j < k && work <= most; j++) {
+            const double* between = has_table ? state.between.data() + j * k : nullptr;
             const double reach = state.reach[j];
-            int64_t m = 0;
+            if (relevant_.size() < m + moved.size()) relevant_.resize(2 * (m + moved.size()));
+            const size_t first = first_relevant_[j] = m;
             for (const int32_t a : moved) {
-                list[m] = a;
-                m += a != j && (is_moved_[j] || between[a] < reach);
+                relevant_[m] = a;
+                m += a != j && (is_moved_[j] || (has_table ? between[a] : apart(a, j)) < reach);
             }
-            n_relevant_[j] = m;
-            if (m || is_moved_[j]) work += double(state.members[j]) * (40.0 + double(m) * pair_cost());
+            if (m > first || is_moved_[j]) work += double(state.members[j]) * (40.0 + double(m - first) * pair_cost());
+            if (!has_table && !is_moved_[j]) work += double(moved.size()) * pair_cost();
         }
+        first_relevant_[k] = m;
         return work;
     }
 
@@ -302,11 +312,12 @@ private:
         SwapState& s = state;
         new_reach_.assign(k, 0.0);
         for (int64_t j = 0; j < k; j++)
-            if (!is_moved_[j] && n_relevant_[j] == 0) new_reach_[j] = s.reach[j];
+            if (!is_moved_[j] && first_relevant_[j] == first_relevant_[j + 1]) new_reach_[j] = s.reach[j];
         for (int64_t i = 0; i < n; i++) {
             const int32_t old_nearest = s.nearest[i], old_second = s.second[i];
             const bool first_moved = is_moved_[old_nearest], second_moved = is_moved_[old_second];
-            if (!first_moved && !second_moved && n_relevant_[old_nearest] == 0) continue;
+            const size_t from = first_relevant_[old_nearest], to = first_relevant_[old_nearest + 1];
+            if (!first_moved && !second_moved && from == to) continue;
             int32_t nearest = old_nearest, second = old_second;
             const double bound = s.third_bound[i];
             double first_square = first_moved ? points.to(i, centre(nearest)) : s.first_square[i];
@@ -318,11 +329,10 @@ private:
                 std::swap(first_square, second_square);
                 std::swap(nearest, second);
             }
-            const double* between = s.between.data() + old_nearest * k;
-            const int32_t* list = relevant_.data() + old_nearest * k;
-            for (int64_t t = 0, m = n_relevant_[old_nearest]; t < m; t++) {
-                const int32_t a = list[t];
-                if (a == old_second || between[a] >= horizon) continue;
+            const double* between = has_table ? s.between.data() + old_nearest * k : nullptr;
+            for (size_t t = from; t < to; t++) {
+                const int32_t a = relevant_[t];
+                if (a == old_second || (has_table && between[a] >= horizon)) continue;
                 const double square = points.to(i, centre(a));
                 if (square >= third_square) continue;
                 changed = true;
@@ -360,11 +370,11 @@ private:
     // The second may no longer be second: looks at every centre that is near enough. Returns the third square.
     double rescan(int64_t i, double& first, int32_t& nearest, double& second_square, int32_t& second) {
         const int32_t p = nearest, q = second;
-        const double* between = state.between.data() + p * k;
+        const double* between = has_table ? state.between.data() + p * k : nullptr;
         const double radius = std::sqrt(first);
         double third = infinity<double>, horizon = infinity<double>;
         for (int32_t e = 0; e < k; e++) {
-            if (e == p || e == q || between[e] >= horizon) continue;
+            if (e == p || e == q || (has_table && between[e] >= horizon)) continue;
             const double square = points.to(i, centre(e));
             if (square >= third) continue;
             insert(square, e, first, nearest, second_square, second, third);

@@ -18,7 +18,7 @@ struct SwapEffort {
 struct SwapState {
     std::vector<double> centres, sums, mass;           // (k, stride), (k, stride), (k)
     std::vector<int64_t> members;                      // (k) number of points
-    std::vector<double> between;                       // (k, k) distances of centres
+    std::vector<double> between;                       // (k, k) distances of centres; empty where there are too many
     std::vector<double> reach;                         // (k) the largest sqrt(first) + third among a cluster's points
     std::vector<int32_t> nearest, second;              // (n)
     std::vector<double> first_square, second_square;   // (n) squared distances to these two

@@ -340,7 +340,10 @@ private:
             }
             double least = won * (1 - 1e-10);
             int64_t to = -1;
-            for (int64_t j = 0; j < k; j++) {
+            // All others but the second are no nearer than the third was: where that is too far, the second is looked at.
+            const double third = s.third_bound[i] * s.third_bound[i];
+            const bool is_second = joining(least_size, w, third) >= won;
+            for (int64_t j = is_second ? s.second[i] : 0, end = is_second ? j + 1 : k; j < end; j++) {
                 if (j == from) continue;
                 const double cost = joining(sizes[j], w, a_.points.to(i, a_.centre(j)));
                 if (cost < least) {
