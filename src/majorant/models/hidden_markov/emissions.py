@@ -15,6 +15,7 @@ from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson
 from majorant.engine.mixture import Array
 from majorant.models.gaussian_in_units import GaussianInUnits, units_of
 from majorant.models.hidden_markov.lines import SwitchingLines
+from majorant.models.hidden_markov.students import Students
 from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES
 
@@ -132,6 +133,40 @@ class GaussianEmission(Emission):
         means, kind, shared = estimates["means"], COVARIANCES[self.covariance_type], estimates["covariances"]
         variances = kind.variances(shared[0] if kind.name == "tied" else shared, *means.shape)
         return stats.norm(means[:, [j]], np.sqrt(variances[:, [j]]))
+
+
+@value_class
+@dataclass(frozen=True)
+class StudentEmission(Emission):
+    """Columns of Student's distribution, with scale matrices of any type; a row has all its cells or none."""
+
+    name = "student"
+    is_discrete = False
+
+    def learned(self, X: Array, weights: Array) -> Self:
+        """Return the same with units."""
+        centre, scale = units_of(X[:, self.columns], weights, common=self.covariance_type == "spherical")
+        return replace(self, centre=centre, scale=scale)
+
+    def _coded(self, x: Array) -> tuple[Array, ...]:
+        some = np.isnan(x).any(axis=1) & ~np.isnan(x).all(axis=1)
+        if some.any():
+            raise ValueError(
+                f"row {int(some.argmax())} of X lacks some cells, and with emission='student' a row has all or none: "
+                "leave the others out too (NaN), or give ['student', ...], one per column, which are then independent"
+            )
+        return (x,)
+
+    def density(self, has_gaps: bool) -> Students:
+        """Return Student distributions."""
+        assert self.centre is not None and self.scale is not None
+        return Students(COVARIANCES[self.covariance_type], self.centre, self.scale)
+
+    def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
+        """Return Student distributions of one column."""
+        means, kind, shared = estimates["means"], COVARIANCES[self.covariance_type], estimates["scale_matrices"]
+        spread = kind.variances(shared[0] if kind.name == "tied" else shared, *means.shape)
+        return stats.t(estimates["degrees_of_freedom"][:, None], means[:, [j]], np.sqrt(spread[:, [j]]))
 
 
 @value_class
@@ -276,6 +311,7 @@ EMISSIONS: dict[str, type[Emission]] = {
     own.name: own
     for own in (
         GaussianEmission,
+        StudentEmission,
         PoissonEmission,
         NegativeBinomialEmission,
         BernoulliEmission,

@@ -73,11 +73,12 @@ class HiddenMarkovModel(FittedMarkovModel):
     n_components : int, default=1
         Number of states.
     emission : str or list of str, default="gaussian"
-        How rows come from a state: "gaussian", "poisson", "negative_binomial", "bernoulli", "categorical" or
-        "regression". A list has one for each column, which are then independent given the state. "regression" is Markov
-        switching: a line of the first column of X on the others, with a constant; own lags are columns too.
+        How rows come from a state: "gaussian", "student", "poisson", "negative_binomial", "bernoulli", "categorical" or
+        "regression". A list has one for each column, which are then independent given the state. "student" rows, some
+        of which lie far out, have all their cells or none. "regression" is Markov switching: a line of the first column
+        of X on the others, with a constant; own lags are columns too.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Of Gaussian rows; of lines, whose noise is the same in all states where it is "tied".
+        Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
         Own lags of the target of a "regression": autoregression. The first rows of a sequence, which lack them, say
         nothing and count for nothing.
@@ -118,6 +119,8 @@ class HiddenMarkovModel(FittedMarkovModel):
     gating_center_, gating_scale_ : ndarray of shape (n_covariates,)
     means_, covariances_ : ndarray
         Of Gaussian rows, in scikit-learn's shapes, but that "tied" has a copy for each state.
+    scale_matrices_, degrees_of_freedom_ : ndarray
+        Of Student rows, beside ``means_``: in the shapes of covariances, and (n_components,).
     intercept_, coef_, variances_ : ndarray of shape (n_components, ...)
         Of lines.
     rates_, sizes_, probabilities_ : ndarray of shape (n_components, ...)
