@@ -7,8 +7,8 @@ run to convergence.
 
     python benchmarks/hidden_markov.py [--data FILE] [--seeds 20] [--n 1000000] [--only references|pass|fits]
 
-FILE is an .npz of the series earthquakes, speed_rt, speed_corr, speed_group, geyser_duration, fedfunds, ogap, inf and
-areturns.
+FILE is an .npz of the series earthquakes, speed_rt, speed_corr, speed_group, geyser_duration, fedfunds, ogap, inf,
+areturns and mumps.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def cases(data: dict[str, Any]) -> list[tuple[str, dict[str, Any], Any, dict[str
         ("federal funds, all", tied, taylor, {}, 229.2561),
         ("federal funds, all", {**tied, "n_components": 3}, taylor, {}, 180.8056),
         ("returns", lines, np.column_stack([returns[1:], returns[:-1]]), {}, 745.7977),
+        ("mumps", {**lines, "lags": 1, "fit_intercept": False}, data["mumps"][:, None], {}, -131.7225),
         *(("earthquakes", {**counts, "n_components": k}, quakes, {}, v) for k, v in enumerate(free, 2)),
         *(
             ("earthquakes, stationary", {**counts, "start": "stationary", "n_components": k}, quakes, {}, v)

@@ -70,6 +70,30 @@ def test_lags_of_columns_are_those_of_the_sequence() -> None:
     assert chain.lags == 2 and chain.forecast(rows, 3).mean.shape == (2, 3, 1)
 
 
+def test_lines_without_constants() -> None:
+    rows = table()
+    model = by_formula("y ~ 0 + x + lag(y) | animal", rows)
+    columns = by_columns(rows[["y", "x"]], rows, lags=1, fit_intercept=False)
+    assert model.log_likelihood_ == pytest.approx(columns.log_likelihood_, abs=1e-8)
+    assert not hasattr(model, "intercept_") and model.coef_.shape == (2, 2)
+    with_constants = by_columns(rows[["y", "x"]], rows, lags=1)
+    assert model.log_likelihood_ < with_constants.log_likelihood_ - 10
+    assert model.n_parameters_ == with_constants.n_parameters_ - 2
+    # one state is least squares through the origin, far from it too
+    x, y = np.arange(40.0) + 1e4, 3.0 * np.arange(40.0) + 1e4 + np.sin(np.arange(40.0))
+    one = mj.HiddenMarkovModel(1, emission="regression", fit_intercept=False).fit(np.column_stack([y, x]))
+    assert one.coef_[0, 0] == pytest.approx((x @ y) / (x @ x), rel=1e-10)
+    assert one.variances_[0] == pytest.approx(np.mean((y - one.coef_[0, 0] * x) ** 2), rel=1e-8)
+    residuals = model.pseudo_residuals(rows)
+    assert abs(np.nanstd(residuals[:, 0]) - 1) < 0.15
+    own = by_formula("y ~ 0 + lag(y)", rows)
+    assert own.forecast(rows, 2).mean.shape == (1, 2, 1)
+    with pytest.raises(ValueError, match="leaves lines without anything"):
+        mj.HiddenMarkovModel(1, emission="regression", fit_intercept=False).fit(rows[["y"]])
+    with pytest.raises(ValueError, match='fit_intercept=False is of emission="regression"'):
+        mj.HiddenMarkovModel(1, fit_intercept=False).fit(rows[["y"]])
+
+
 def test_rows_that_lack_a_value_only_advance_time() -> None:
     rows = table()
     rows.loc[[5, 60], "x"] = np.nan
@@ -103,7 +127,8 @@ def test_sizes_are_selected_by_formula() -> None:
     ("text", "arguments", "message"),
     [
         ("~ x", {}, "must name a target"),
-        ("y ~ 0 + x", {}, "beside a constant of each state"),
+        ("y ~ 0", {}, "must name a target and terms"),
+        ("y ~ x", {"fit_intercept": False}, "write 'y ~ 0 \\+ x' for none"),
         ("y ~ x + offset(x)", {}, "without offset"),
         ("y ~ lag(z)", {}, "no column 'z'"),
         ("y ~ lag(x, 0)", {}, "one row before or more"),

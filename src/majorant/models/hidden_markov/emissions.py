@@ -172,10 +172,11 @@ class StudentEmission(Emission):
 @value_class
 @dataclass(frozen=True)
 class LinesEmission(Emission):
-    """Lines of the first column on the others."""
+    """Lines of the first column on the others, with a constant or without one."""
 
     name = "regression"
     is_discrete = False
+    has_constant: bool = True
 
     @property
     def n_told(self) -> int:
@@ -183,21 +184,24 @@ class LinesEmission(Emission):
         return 1
 
     def learned(self, X: Array, weights: Array) -> Self:
-        """Return the same with units."""
+        """Return the same with units: root mean squares where there is no constant, which the means would bring in."""
         centre, scale = units_of(X[:, self.columns], weights)
+        if not self.has_constant:
+            centre, scale = np.zeros_like(centre), np.hypot(centre, scale)
         return replace(self, centre=centre, scale=scale)
 
     def _coded(self, x: Array) -> tuple[Array, ...]:
         assert self.centre is not None and self.scale is not None
         table = (x - self.centre) / self.scale
         table[np.isnan(table).any(axis=1)] = np.nan
-        design = np.column_stack([np.where(np.isnan(table[:, 0]), np.nan, 1.0), table[:, 1:]])
+        constant = [np.where(np.isnan(table[:, 0]), np.nan, 1.0)] if self.has_constant else []
+        design = np.column_stack([*constant, table[:, 1:]])
         return design, np.ascontiguousarray(table[:, 0])
 
     def density(self, has_gaps: bool) -> SwitchingLines:
         """Return lines with normal noise."""
         assert self.centre is not None and self.scale is not None
-        return SwitchingLines(self.centre, self.scale, self.covariance_type == "tied")
+        return SwitchingLines(self.centre, self.scale, self.covariance_type == "tied", self.has_constant)
 
     def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
         """Return normal distributions about the lines."""
@@ -205,8 +209,9 @@ class LinesEmission(Emission):
         if X is None and p:
             raise TypeError("the rows to come of a regression need its other columns, which are not known")
         others = np.zeros((1, 0)) if X is None else X[:, self.columns][:, 1:]
-        lines = estimates["intercept"][:, None] + estimates["coef"].reshape(len(estimates["intercept"]), p) @ others.T
-        return stats.norm(lines, np.sqrt(estimates["variances"])[:, None])
+        coef = estimates["coef"].reshape(-1, p)
+        constants = estimates["intercept"][:, None] if self.has_constant else 0.0
+        return stats.norm(constants + coef @ others.T, np.sqrt(estimates["variances"])[:, None])
 
 
 @value_class
@@ -341,7 +346,9 @@ class Levels:
         return np.asarray((self.p * self.levels).sum(axis=1, keepdims=True))
 
 
-def emissions(emission: str | Sequence[str], covariance_type: str, n_features: int) -> tuple[Emission, ...]:
+def emissions(
+    emission: str | Sequence[str], covariance_type: str, n_features: int, has_constant: bool = True
+) -> tuple[Emission, ...]:
     """Return the emission of all columns, or one for each column.
 
     Raises
@@ -352,7 +359,8 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
     check_choice("covariance_type", covariance_type, list(COVARIANCES))
     if isinstance(emission, str):
         check_choice("emission", emission, list(EMISSIONS), or_else=", or one of these for each column")
-        return (EMISSIONS[emission](0, n_features, covariance_type),)
+        found = EMISSIONS[emission](0, n_features, covariance_type)
+        return (replace(found, has_constant=has_constant) if isinstance(found, LinesEmission) else found,)
     if not isinstance(emission, list | tuple) or not emission:
         raise TypeError(
             f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one per column; got {emission!r}"

@@ -82,6 +82,8 @@ class HiddenMarkovModel(FittedMarkovModel):
     lags : int, default=0
         Own lags of the target of a "regression": autoregression. The first rows of a sequence, which lack them, say
         nothing and count for nothing.
+    fit_intercept : bool, default=True
+        Whether the lines of a "regression" have a constant in each state.
     start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
         Whether the law of first states is estimated, is the stationary one of the transitions, or is given.
     allowed : array-like of shape (n_components, n_components) of bool, optional
@@ -163,6 +165,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         emission: str | Sequence[str] = "gaussian",
         covariance_type: str = "full",
         lags: int = 0,
+        fit_intercept: bool = True,
         start: str | ArrayLike = "free",
         allowed: ArrayLike | None = None,
         tol: float = 1e-8,
@@ -178,6 +181,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         self.emission = emission
         self.covariance_type = covariance_type
         self.lags = lags
+        self.fit_intercept = fit_intercept
         self.start = start
         self.allowed = allowed
         self.tol = tol
@@ -294,6 +298,8 @@ class HiddenMarkovModel(FittedMarkovModel):
         >>> model.feature_names_in_.tolist(), model.coef_[:, 0].round(1).tolist()
         (['y', 'x', 'lag(x)'], [-1.0, 2.0])
         """
+        if "fit_intercept" in parameters:
+            raise TypeError("the formula says whether there are constants: write 'y ~ 0 + x' for none")
         return cls(**parameters).fit_formula(
             formula,
             data,
@@ -317,17 +323,18 @@ class HiddenMarkovModel(FittedMarkovModel):
     ) -> Self:
         """Fit to a formula and a table.
 
-        With terms the formula sets ``emission="regression"``, and by its own lags ``lags``. Methods then take tables
-        with the columns of the formula, and know by their names which rows are one sequence and when they were.
+        With terms the formula sets ``emission="regression"``, ``fit_intercept`` and, by its own lags, ``lags``. Methods
+        then take tables with the columns of the formula, and know by their names which rows are one sequence and when
+        they were.
 
         Parameters
         ----------
         formula : str
             ``"y ~ x + lag(y) | id"``: the target, the terms, and after ``|`` the column of the sequences, if there are
-            several; ``"y ~ 1"`` or ``"cbind(y, z) ~ 1"`` for rows without terms, by the `emission` that is set.
-            ``lag(x)`` and ``lag(x, 2)`` are the values one and two rows before in the sequence. Other terms are those
-            of `RegressionMixture.fit_formula`. Where ``lag(y)``, ..., ``lag(y, L)`` of the target y are terms, they
-            come first, as `lags`, and forecasts feed on themselves.
+            several; ``0 +`` leaves the constants out; ``"y ~ 1"`` or ``"cbind(y, z) ~ 1"`` for rows without terms, by
+            the `emission` that is set. ``lag(x)`` and ``lag(x, 2)`` are the values one and two rows before in the
+            sequence. Other terms are those of `RegressionMixture.fit_formula`. Where ``lag(y)``, ..., ``lag(y, L)`` of
+            the target y are terms, they come first, as `lags`, and forecasts feed on themselves.
         data : data frame
             A row that lacks a value of the target or of a term says nothing, and only advances time.
         groups, time : str or array-like, optional
@@ -361,7 +368,7 @@ class HiddenMarkovModel(FittedMarkovModel):
                         f"terms of a formula explain a normal target; got emission={self.emission!r}: write "
                         f"{learned.formula.response.names[0]} ~ 1, or leave emission out"
                     )
-                self.set_params(emission="regression")
+                self.set_params(emission="regression", fit_intercept=learned.has_constant)
             labels = column_of(data, component_labels) if isinstance(component_labels, str) else component_labels
             place = np.empty(len(sequences.order), dtype=np.intp)
             place[sequences.order] = np.arange(len(place))
@@ -376,6 +383,8 @@ class HiddenMarkovModel(FittedMarkovModel):
         chain_of(self.n_components, self.start, self.allowed)
         if check_integer("lags", self.lags, low=0) and self.emission != "regression":
             raise ValueError(f'lags={self.lags} are those of emission="regression"; got emission={self.emission!r}')
+        if not self.fit_intercept and self.emission != "regression":
+            raise ValueError(f'fit_intercept=False is of emission="regression"; got emission={self.emission!r}')
 
     def _learn(self, X: Any, sequences: Sequences, sequence_weight: Any) -> Array:
         """Learn the columns; return the rows as numbers, with own lags."""
@@ -387,7 +396,11 @@ class HiddenMarkovModel(FittedMarkovModel):
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         check_enough_rows(len(X), "n_components", self.n_components, "state")
         rows = with_lags(X, sequences, self.lags)
-        self.emissions_ = emissions(self.emission, self.covariance_type, rows.shape[1])
+        if not self.fit_intercept and rows.shape[1] == 1:
+            raise ValueError(
+                "fit_intercept=False leaves lines without anything: give columns beside the target, or lags"
+            )
+        self.emissions_ = emissions(self.emission, self.covariance_type, rows.shape[1], bool(self.fit_intercept))
         return rows
 
     def _learn_gating(self, gating: Any, sequences: Sequences, sequence_weight: Any) -> Array | None:

@@ -39,11 +39,13 @@ class SeriesFormula:
         Own lags of the target, which are no terms: the model makes and forecasts them.
     time : str or None
         The column of the times.
+    has_constant : bool
     """
 
     formula: Formula
     lags: int = 0
     time: str | None = None
+    has_constant: bool = True
 
     @classmethod
     def learn(
@@ -69,18 +71,19 @@ class SeriesFormula:
         sides = read(written, [*table.columns, *lagged], roles)
         if sides.groups is not None and groups is not None:
             raise ValueError(f"the formula {text!r} names the sequences after |: leave groups out")
-        if not sides.response or sides.offset is not None or INTERCEPT not in sides.terms:
+        if not sides.response or sides.offset is not None or not sides.terms:
             raise ValueError(
-                f"the formula {text!r} must name a target, and terms beside a constant of each state: write "
-                "y ~ x + lag(y), or cbind(y, z) ~ 1, without offset() and 0 +"
+                f"the formula {text!r} must name a target and terms: write y ~ x + lag(y), or cbind(y, z) ~ 1, without "
+                "offset()"
             )
         sequences = sequences_of(data, None, sides.groups or groups, time)[1]
         table = with_lags_of(table, lagged, sequences)
         targets = _targets(text, sides.response, table.columns)
         terms, lags = _without_own_lags(sides.terms, targets)
-        if len(targets) > 1 and (len(terms) > 1 or lags):
+        has_terms = bool(set(terms) - {INTERCEPT})
+        if len(targets) > 1 and (has_terms or lags):
             raise ValueError(f"the formula {text!r} has {len(targets)} targets: terms may explain one, so write ~ 1")
-        features = _learned(terms, table, explain=True)[0] if len(terms) > 1 else NOTHING
+        features = _learned(terms, table, explain=True)[0] if has_terms else NOTHING
         features.refuse_single_levels()
         own = [_learned((target,), table)[0] for target in targets]
         for one in own:
@@ -94,7 +97,8 @@ class SeriesFormula:
             steps = read(f"~ {of_steps.strip().removeprefix('~')}", table.columns)
             extras["gating"] = _learned(steps.terms, table, explain=True)[0]
             extras["gating"].refuse_single_levels()
-        known = cls(Formula(text, features, response, extras, sides.groups or _text(groups)), lags, _text(time))
+        formula = Formula(text, features, response, extras, sides.groups or _text(groups))
+        known = cls(formula, lags, _text(time), INTERCEPT in sides.terms)
         return known, known.design(data, sequences), sequences
 
     def reads(self, X: Any) -> bool:

@@ -90,7 +90,7 @@ def forecast_of_lags(
             "they are there"
         )
     (n, k), n_steps, lags = last.shape, steps.shape[1], before.shape[1]
-    intercept, coef = estimates["intercept"].reshape(k), estimates["coef"].reshape(k, lags)
+    intercept, coef = estimates.get("intercept", np.zeros(k)).reshape(k), estimates["coef"].reshape(k, lags)
     moved = np.zeros((k, lags + 1, lags + 1))
     moved[:, 0] = np.column_stack([coef, intercept])
     moved[:, np.arange(1, lags), np.arange(lags - 1)] = 1

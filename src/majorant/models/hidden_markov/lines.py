@@ -17,10 +17,10 @@ FLOOR = 1e-10
 
 
 class SwitchingLines:
-    """Lines with Gaussian noise, each with a constant.
+    """Lines with Gaussian noise, each with a constant or none.
 
-    A block has the design, a constant first, and the target, both in standard units; a row of which a cell is missing
-    is all NaN, and says nothing.
+    A block has the design, a constant first where there is one, and the target, both in standard units; a row of which
+    a cell is missing is all NaN, and says nothing.
 
     Parameters
     ----------
@@ -28,15 +28,17 @@ class SwitchingLines:
         Of the target and the other columns: each is its centre plus its scale times the standard one.
     is_common : bool
         Whether all states have one variance.
+    has_constant : bool, default=True
     """
 
     n_columns = 2
     exact = True
     limits: Mapping[str, Limits] = {"variances": (0.0, np.inf)}
 
-    def __init__(self, centre: Array, scale: Array, is_common: bool) -> None:
-        self.centre, self.scale = centre, scale
-        self.inner = GaussianRegression(None, len(centre), VarianceRule(MOST_RATIO, FLOOR, common=is_common))
+    def __init__(self, centre: Array, scale: Array, is_common: bool, has_constant: bool = True) -> None:
+        self.centre, self.scale, self.n_constants = centre, scale, int(has_constant)
+        self.p = len(centre) - 1 + self.n_constants
+        self.inner = GaussianRegression(None, self.p, VarianceRule(MOST_RATIO, FLOOR, common=is_common))
 
     @property
     def width(self) -> int:
@@ -75,23 +77,28 @@ class SwitchingLines:
         """By the rule of mixtures of regressions."""
         if self.inner.rule.is_active(theta.dispersion)[0]:
             return f"the noise of two states would differ by a factor of more than {MOST_RATIO:g} if it could"
-        least = len(self.centre) + 2
+        least = self.p + 2
         if len(sizes) > 1 and sizes.min() < least:
             return f"state {int(sizes.argmin()) + 1} (of {len(sizes)}) has fewer than {least} rows"
         return ""
 
     def describe(self, theta: Predictors) -> dict[str, Array]:
         """Return the constants, coefficients and variances."""
-        coef = theta.coef[:, :, 1:] * self.scale[0] / self.scale[1:]
+        coef = theta.coef[:, :, self.n_constants :] * self.scale[0] / self.scale[1:]
+        own = {"coef": coef, "variances": theta.dispersion * self.scale[0] ** 2}
+        if not self.n_constants:
+            return own
         intercept = self.centre[0] + self.scale[0] * theta.coef[:, :, 0] - coef @ self.centre[1:]
-        return {"intercept": intercept, "coef": coef, "variances": theta.dispersion * self.scale[0] ** 2}
+        return {"intercept": intercept, **own}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Predictors:
         """Return the lines of one model."""
         coef = np.asarray(estimates["coef"], dtype=np.float64)
         slopes = coef * self.scale[1:] / self.scale[0]
-        first = (np.asarray(estimates["intercept"]) + coef @ self.centre[1:] - self.centre[0]) / self.scale[0]
         dispersion = np.asarray(estimates["variances"], dtype=np.float64) / self.scale[0] ** 2
+        if not self.n_constants:
+            return Predictors(slopes[None], dispersion[None])
+        first = (np.asarray(estimates["intercept"]) + coef @ self.centre[1:] - self.centre[0]) / self.scale[0]
         return Predictors(np.concatenate([first[:, None], slopes], axis=1)[None], dispersion[None])
 
     def vector(self, theta: Predictors) -> Array:
