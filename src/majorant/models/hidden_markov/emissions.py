@@ -209,9 +209,8 @@ class LinesEmission(Emission):
         if X is None and p:
             raise TypeError("the rows to come of a regression need its other columns, which are not known")
         others = np.zeros((1, 0)) if X is None else X[:, self.columns][:, 1:]
-        coef = estimates["coef"].reshape(-1, p)
         constants = estimates["intercept"][:, None] if self.has_constant else 0.0
-        return stats.norm(constants + coef @ others.T, np.sqrt(estimates["variances"])[:, None])
+        return stats.norm(constants + estimates["coef"] @ others.T, np.sqrt(estimates["variances"])[:, None])
 
 
 @value_class
