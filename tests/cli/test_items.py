@@ -121,3 +121,28 @@ def test_effects_are_in_a_table_of_the_run(table: pl.DataFrame) -> None:
     np.testing.assert_allclose(effects["Odds ratio"].to_numpy(), told.odds_ratios[1], rtol=1e-9)
     profile = pl.read_csv("run/tables/class-profile.csv")
     assert profile["Item"].to_list()[:2] == ["visited", "visited"] and profile["Level"].to_list()[:2] == ["no", "yes"]
+
+
+def test_populations_are_compared(table: pl.DataFrame) -> None:
+    region = np.where(np.arange(150) % 3 == 0, "north", "south")
+    table.with_columns(region=pl.Series(region)).write_csv("items.csv")
+    asked = ("fit", "latent-class-analysis", "items.csv", "--features", "visited,asked,spent", "--k", "2")
+    said = run(*asked, "--population", "region", "--set", "equal_items=['visited', 'asked']", "--out", "run")
+    assert "region=north" in said and "--population region" in Path("run/report.html").read_text()
+    model = mj.load("run/model.majorant")
+    assert model.items_.names == ("visited", "asked", "spent (north)", "spent (south)")
+    shares = pl.read_csv("run/tables/population-shares.csv")
+    assert shares["Population"].to_list() == ["north", "south"]
+    np.testing.assert_allclose(shares["Class 1"].to_numpy(), model.population_shares_[0], rtol=1e-9)
+    assert (shares["Class 1 (low)"] < shares["Class 1"]).all() and (shares["Class 1"] < shares["Class 1 (high)"]).all()
+    page = Path("run/report.html").read_text()
+    assert "all items but" in page and "invariance_tests" in page
+    run("predict", "run", "items.csv", "--out", "predicted.csv")
+    run(*asked, "--population", "region", "--set", "equal_items=none", "--no-report", "--out", "free")
+    assert mj.load("free/model.majorant").populations_.all_free
+    done = CliRunner().invoke(app, [*asked, "--population", "regions", "--out", "other"])
+    assert done.exit_code and 'no column "regions" in items.csv. Did you mean "region"?' in str(done.exception)
+    done = CliRunner().invoke(
+        app, ["fit", "kmeans", "items.csv", "--population", "region", "--k", "2", "--out", "other"]
+    )
+    assert done.exit_code and "k-means takes no --population" in str(done.exception)

@@ -151,6 +151,10 @@ def fit(
             metavar="A,B,C", help="Columns that the shares of the parts depend on; text has a column for each level."
         ),
     ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Population of each row, for models that compare several of them."),
+    ] = None,
     offset: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; for models that take it.'),
@@ -243,6 +247,7 @@ def fit(
             groups=groups,
             gating=gating,
             covariates=() if covariates is None else parsed_names(covariates),
+            population=population,
             offset=offset,
             trials=trials,
             k=None if k is None else parsed_size(k),

@@ -152,6 +152,8 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     estimator = build_estimator(card, size, settings, request.random_state)
     if getattr(estimator, "metric", None) == "precomputed":
         raise CommandError("a table holds rows here, not distances.", "Name the metric, or fit in Python.")
+    if request.population is not None:
+        estimator.set_params(population=request.population)
     _check_comparison(request, card, estimator)
     table = read_table(request.table, request.reading) if table is None else table
     kept = kept_columns(table, request.ids, request.keep)
@@ -230,7 +232,10 @@ def _by_columns(
         return columns, view_matrix(table, columns, views, request.drop_missing, has_labels), []
     others += request.covariates
     if card.takes_text:
-        features = choose_items(table, request.features, others, request.covariates)
+        population = getattr(estimator, "population", None)
+        beside = [population] if request.features and isinstance(population, str) else []
+        asked = [*request.features, *(name for name in beside if name not in request.features)]
+        features = choose_items(table, asked, others, request.covariates)
         columns = Columns(features, weights=request.weights, covariates=request.covariates)
         check_covariates(columns)
         matrix, said = with_covariates(table, columns, lambda part: item_matrix(part, columns, request.drop_missing))

@@ -25,6 +25,7 @@ class FitRequest:
     groups: str | None = None
     gating: str | None = None
     covariates: tuple[str, ...] = ()
+    population: str | None = None
     offset: str | None = None
     trials: str | None = None
     k: int | range | None = None
@@ -74,6 +75,7 @@ class FitRequest:
         options += [("--family", self.family)] if self.family else []
         options += [(f"--{name}", value) for name, value in self.roles.items()]
         options += [("--covariates", joined_names(self.covariates))] if self.covariates else []
+        options += [("--population", self.population)] if self.population else []
         options += [("--k", self._k_text())] if self.k is not None else []
         options += [("--vary", values) for values in self.vary]
         options += [("--criterion", self.criterion)] if self.criterion else []

@@ -118,7 +118,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         X, weights = self._counted(X, check_sample_weight(sample_weight, n), fitting=fitting)
         counted_rows = slice(None) if weights is None else weights > 0
         unobserved = np.isnan(X[counted_rows]).all(axis=0)
-        if unobserved.any():
+        if fitting and unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         columns = list(self._columns(self._numbers(X), fitting=fitting))
         if fitting and gating is not None:
@@ -139,7 +139,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
         """Return the law of the states, its columns, and the group of each row."""
         table = None if gating is None else self._gating(gating, n)
-        return law_of(n, self.n_components, groups, table, component_labels)
+        return law_of(n, self.n_components, groups, table, component_labels, self._plain_law())
 
     def _gating(self, gating: Any, n: int) -> Array:
         """Return a constant column, and standardised covariates."""
@@ -159,7 +159,11 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
 
     def _law_of_fit(self) -> Any:
         """Return the law of the states of units."""
-        return Gated(len(self.gating_center_) + 1) if "gating_coef" in self.estimate_names_ else Independent()
+        return Gated(len(self.gating_center_) + 1) if "gating_coef" in self.estimate_names_ else self._plain_law()
+
+    def _plain_law(self) -> Any:
+        """Return the law of the states of rows with which neither groups, covariates nor labels are given."""
+        return Independent()
 
     def _joint(self, X: Any, *, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
         """Return the log density of each row's unit, (n,), responsibilities (n, components), and their dtype."""
@@ -330,7 +334,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
             source.weigh(sample_weight)
             unit = row_weight_of(source)
             data = Chunks(in_rows(self._columns_of(source), unit), n_jobs=self.n_jobs)
-            return OnData(Mixture(self._density(), Independent(), len(self.weights_), float(self.beta)), data), unit
+            return OnData(Mixture(self._density(), self._plain_law(), len(self.weights_), float(self.beta)), data), unit
         rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels, fitting=False)
         mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
         data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)

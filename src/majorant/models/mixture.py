@@ -35,7 +35,6 @@ from majorant.engine.mixture import Array, Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace, touching
-from majorant.laws import Independent
 from majorant.laws.separation import of_separated, unbounded_directions
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
@@ -238,7 +237,7 @@ class MixtureEstimator(FittedMixture):
         data = Chunks(self._columns_of(source), n_jobs=self.n_jobs)
         unit = row_weight(w if source.has_weights else None)
         rows = Rows(units.columns, units.weights, units.positions, unit, source.total_weight / unit)
-        return rows, Independent(), data
+        return rows, self._plain_law(), data
 
     def _fit(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
         contest = self._contest(law, rows, data, draws)

@@ -14,7 +14,7 @@ from majorant.data.chunks import Block, Chunks, Mapped, Source
 from majorant.data.storage import StoredRows
 from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
-from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.laws import Gated, Grouped, Known
 from majorant.models.covariates import Covariates
 
 Array = NDArray[np.float64]
@@ -49,9 +49,11 @@ def rows_of(units: Units, n_columns: int, are_grouped: bool, dtype: Any) -> Rows
 
 
 def law_of(
-    n: int, n_components: int, groups: Any, covariates: Array | None, component_labels: Any
+    n: int, n_components: int, groups: Any, covariates: Array | None, component_labels: Any, plain: Any
 ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
     """Return the law of the states of n rows, the columns that it reads, and the group of each row.
+
+    `plain` is the law of rows of which neither group, covariates nor label is given.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def law_of(
         If groups or labels cannot be used, or labels or covariates differ within a group.
     """
     codes, names = (None, None) if groups is None else check_groups(groups, n)
-    law: Any = Independent()
+    law: Any = plain
     extra: list[NDArray[Any]] = []
     if codes is not None and covariates is not None:
         check_constant("gating", covariates, codes, names)

@@ -25,7 +25,12 @@ from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
 from majorant.report.sections.class_fit import assignment_section, bivariate_section, class_fit_section
-from majorant.report.sections.class_profile import class_profile_section, class_sizes_section, effects_section
+from majorant.report.sections.class_profile import (
+    class_profile_section,
+    class_sizes_section,
+    effects_section,
+    populations_section,
+)
 from majorant.report.sections.classes import classes_section
 from majorant.report.sections.clusters import clusters_section
 from majorant.report.sections.components import components_section
@@ -273,6 +278,7 @@ KINDS: dict[str, Kind[Any]] = {
             search_section,
             regularity_section,
             class_sizes_section,
+            populations_section,
             class_profile_section,
             effects_section,
             uncertainty_section,

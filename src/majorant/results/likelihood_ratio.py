@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_array
 
-from majorant._frames import check_row_names
+from majorant._frames import check_row_names, data_frame
 from majorant._numbers import counted
 from majorant._validation import check_groups, check_integer, check_sample_weight, is_missing
 from majorant.formulas import is_table
@@ -171,7 +171,9 @@ def likelihood_ratio_test(
         X, y, fit_parameters = table.X, table.y if y is None else y, {**table.keywords, **fit_parameters}
     rows = _rows(est, X, y, sample_weight, fit_parameters, card)
     seeds = random.randint(2**31, size=n_resamples + 1)
-    smaller, larger = (_fitted(est, card, size + more, rows, int(seeds[0])) for more in (0, 1))
+    is_named = card.takes_text and hasattr(X, "columns")  # settings may name columns
+    named = {**rows, "X": data_frame(dict(zip(map(str, X.columns), rows["X"].T, strict=True)))} if is_named else rows
+    smaller, larger = (_fitted(est, card, size + more, named, int(seeds[0])) for more in (0, 1))
     for fitted in (smaller, larger):
         if not getattr(fitted, "regular_", True):
             k = card.size_of(fitted)

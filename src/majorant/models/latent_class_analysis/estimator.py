@@ -6,18 +6,28 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice
+from majorant._validation import check_choice, check_integer, check_sample_weight
 from majorant.data.chunks import Chunks
+from majorant.engine.mixture import Array
 from majorant.engine.policies import BoundPolicy
 from majorant.formulas import Formula
 from majorant.models.latent_class_analysis.fitted import FittedLatentClasses
 from majorant.models.latent_class_analysis.formulas import learned_formula, rows_of_formula
+from majorant.models.latent_class_analysis.identification import Identification, identification
+from majorant.models.latent_class_analysis.invariance import InvarianceTests, invariance_tests
 from majorant.models.latent_class_analysis.measures import comparison
+from majorant.models.latent_class_analysis.populations import apart, drawn_rows
 from majorant.models.mixture_rows import Rows
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
+from majorant.search.contestants import NamedStart
 from majorant.search.effort import Effort, Plan
+from majorant.search.record import SearchReport
 
 FEW_ROWS = (10, 1)
 """Rows per parameter below which a search runs twice and three times as long, as few rows have many optima."""
@@ -56,6 +66,13 @@ class LatentClassAnalysis(FittedLatentClasses):
     correlated : None, "all", list of items or dict of lists, default=None
         Which normal items are correlated within a class: none; all; those named, or numbered; or the items of each of
         several blocks, whose names lead those of their estimates.
+    population : str or int, optional
+        The column of X, by name or number, that tells the population of each row, as text or numbers: classes then
+        have shares of their own in each. Covariates (`gating`) take the place of these shares. `items` numbers items,
+        without this column.
+    equal_items : {"all", "none"}, None or list, default="all"
+        Items whose parameters are equal in all populations, by name or number: measurement is invariant in all of them,
+        in none (as None says too), or in some. `invariance_tests` compares these.
     variances : {"own", "shared"}, default="own"
         Whether normal items have variances, and covariances, in each class, or the same in all.
     unseen : {"error", "missing"}, default="error"
@@ -85,6 +102,12 @@ class LatentClassAnalysis(FittedLatentClasses):
     ----------
     items_ : Items
         Names, kinds and levels of the items.
+    populations_ : Populations or None
+        With `population`: the column, its ``levels`` and their ``shares`` of the rows.
+    population_shares_ : ndarray of shape (n_components, populations)
+        With `population`, without `gating`: shares of the classes in each population.
+    population_searches_ : dict of SearchReport
+        With ``equal_items="none"``: the search in each population, from whose classes the fit begins.
     weights_ : ndarray of shape (n_components,)
         Shares of the classes, the largest first; with `component_labels`, class k has label k.
     item_probabilities_ : ndarray of shape (n_components, levels of all categorical items)
@@ -131,7 +154,10 @@ class LatentClassAnalysis(FittedLatentClasses):
     [0.7, 0.3]
     """
 
+    _beginning: Array
+    """Responsibilities of rows at which a fit begins, (rows, components), where another fit has set them."""
     formula_of_fit_: Formula
+    population_searches_: dict[str, SearchReport]
 
     def __init__(
         self,
@@ -139,6 +165,8 @@ class LatentClassAnalysis(FittedLatentClasses):
         *,
         items: Any = "auto",
         correlated: Any = None,
+        population: str | int | None = None,
+        equal_items: Any = "all",
         variances: str = "own",
         unseen: str = "error",
         tol: float = 1e-10,
@@ -167,6 +195,8 @@ class LatentClassAnalysis(FittedLatentClasses):
         )
         self.items = items
         self.correlated = correlated
+        self.population = population
+        self.equal_items = equal_items
         self.variances = variances
         self.unseen = unseen
 
@@ -181,11 +211,118 @@ class LatentClassAnalysis(FittedLatentClasses):
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
         contest = super()._contest(law, rows, data, draws)
+        if (given := self.__dict__.get("_beginning")) is not None:
+            there = rows.positions >= 0
+            self._beginning = np.empty((given.shape[1], len(rows.weights)))
+            self._beginning[:, rows.positions[there]] = given[there].T
         patience = 1 + sum(rows.n_rows < few * contest.mixture.n_parameters for few in FEW_ROWS)
         contest.plan = replace(
             contest.plan, least_rounds=patience * contest.plan.least_rounds, sure_rounds=2 * patience - 1
         )
         return contest
+
+    def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
+        chosen = super()._chosen_starts(contest, draws)
+        self.__dict__.pop("population_searches_", None)
+        beginning = self.__dict__.pop("_beginning", None)
+        if beginning is None:
+            known = self._by_population
+            if chosen or known is None or not known.all_free or self.n_components == 1:
+                return chosen
+            codes, population = known.of_columns(contest.columns), contest.columns[len(self.items_.blocks)]
+            counts, seed = contest.weights / contest.row_weight, int(draws.integers(2**31))
+            beginning, self.population_searches_ = apart(self, codes, population, counts, contest.points, seed)
+        theta = contest.mixture.started(beginning[None], contest.on(contest.whole).data)
+        return [("classes of each population", theta)]
+
+    def _note(self, contest: Any, found: Any, on: Any, rows: Rows) -> str:
+        note = super()._note(contest, found, on, rows)
+        searches: dict[str, SearchReport] = getattr(self, "population_searches_", {})
+        told = [f"{level}, {each.n_hits} of {len(each.starts)} ends at the best" for level, each in searches.items()]
+        return f"{note} Each population was searched by itself: {'; '.join(told)}.".strip() if told else note
+
+    def identification(self) -> Identification:
+        """Return which estimates the items determine, however many rows there are, by the rank of the information.
+
+        Returns
+        -------
+        Identification
+            ``rank``, ``unidentified``; ``print`` says it in a sentence.
+        """
+        check_is_fitted(self)
+        names = [
+            f"{estimate} of {entry}".removeprefix("item_probabilities of ").replace("_", " ")
+            for estimate in self._density().describe(self._theta().density)
+            for entry in self.items_.entry_names(estimate) or []
+        ]
+        known = self._by_population
+        shares = [""] if known is None else [f" ({level})" for level in known.levels]
+        return identification(self, [*names, *(f"the shares of the classes{level}" for level in shares)])
+
+    def as_read(self) -> Self:
+        """Return a model with these parameters, not fitted, that reads columns as this fit did."""
+        known = self.populations_
+        if known is None:
+            return clone(self).set_params(**self.items_.settings)  # type: ignore[no-any-return]
+        equal = [j for j in range(len(known.items.names)) if j not in known.free]
+        settings = {**known.items.settings, "population": known.column, "equal_items": equal}
+        return clone(self).set_params(**settings)  # type: ignore[no-any-return]
+
+    def sample(
+        self, n_samples: int | None = None, *, groups: Any = None, gating: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
+        """Draw rows; with populations, that of each row is drawn by their shares, and given in its column of X.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            By default as many as `groups` and `gating` have, or one.
+        groups, gating : array-like of shape (n_samples, ...), optional
+            As for `fit`.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        components : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        known = self.populations_
+        if known is None:
+            return super().sample(n_samples, groups=groups, gating=gating)
+        if known is not self._by_population:
+            raise TypeError("populations are not drawn where shares depend on covariates: fit without gating")
+        n = 1 if n_samples is None else check_integer("n_samples", n_samples, low=1)
+        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        cells, population, components = drawn_rows(self, n, random)
+        return known.shown(cells, population), components
+
+    def invariance_tests(self, X: Any, sample_weight: Any = None) -> InvarianceTests:
+        """Test whether items are measured alike, and classes are equally large, in all populations.
+
+        Nested models with the settings of this one are fitted: all items equal, each item free in turn, all free, and
+        shares equal too. Likelihood-ratio tests against "all equal" tell which restrictions do not hold [1]_; with many
+        items, some small p-values are due to chance. A model with one item free begins at the classes of "all equal".
+
+        Parameters
+        ----------
+        X, sample_weight
+            The rows of the fit, which has `population` and no gating.
+
+        Returns
+        -------
+        InvarianceTests
+            ``print`` shows a table and a sentence; ``to_frame()`` makes a data frame.
+
+        References
+        ----------
+        .. [1] L. M. Collins, S. T. Lanza, "Latent Class and Latent Transition Analysis", 2010, chapter 5.
+        """
+        check_is_fitted(self)
+        if self._by_population is None:
+            raise ValueError("tests of invariance compare populations: fit with population=, and without gating")
+        codes, weights = self._read(X, fitting=False), check_sample_weight(sample_weight, len(X))
+        items = self._by_population.joined(codes[:, :-1])
+        return invariance_tests(self, np.column_stack([items, codes[:, -1]]), weights)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, **parameters: Any) -> Self:

@@ -6,22 +6,23 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_integer, is_missing, levels_to_user, validate_data
-from majorant.data.chunks import Chunks
+from majorant.data.chunks import Block, Chunks
+from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import blocks_of
 from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
+from majorant.laws import ByPopulation, Independent
 from majorant.laws.separation import separating, unbounded_directions
 from majorant.models.gaussian_in_units import units_of
 from majorant.models.latent_class_analysis.effects import (
@@ -33,7 +34,6 @@ from majorant.models.latent_class_analysis.effects import (
     outcome,
     outcome_table,
 )
-from majorant.models.latent_class_analysis.identification import Identification, identification
 from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, orders_of
 from majorant.models.latent_class_analysis.measures import (
     Classification,
@@ -46,6 +46,7 @@ from majorant.models.latent_class_analysis.measures import (
     too_many_parameters,
     warned,
 )
+from majorant.models.latent_class_analysis.populations import Populations, place_of, populations_of
 from majorant.models.latent_class_analysis.profile import ClassProfile, profile_of
 from majorant.models.latent_class_analysis.resampling import bootstrap_errors, products_of_scores
 from majorant.models.latent_class_analysis.steps import Method, earlier_step, later_step, of_covariates, of_outcome
@@ -63,9 +64,13 @@ class FittedLatentClasses(MixtureEstimator):
 
     items: Any
     correlated: Any
+    population: Any
+    equal_items: Any
     variances: str
     unseen: str
     items_: Items
+    populations_: Populations | None
+    shares_by_population_: bool
     item_probabilities_: Array
     normal_means_: Array
     count_rates_: Array
@@ -81,42 +86,82 @@ class FittedLatentClasses(MixtureEstimator):
         if fitting:
             self._orders = orders_of(X)
             return table
-        return self.items_.coded(table, self.unseen)
+        return self._coded(table, self.unseen)
+
+    def _coded(self, table: NDArray[Any], unseen: str) -> Array:
+        """Return the cells of the items as numbers and, where there are populations, that of each row last."""
+        known = self.items_ if self.populations_ is None else self.populations_
+        return known.coded(table, unseen)
 
     def _counted(self, X: Any, weights: Array | None, *, fitting: bool) -> tuple[Array, Array | None]:
         names = self._feature_names()
+        place = None if self.population is None else place_of(self.population, names)
         if fitting:
-            numbers = [column_of(X, j, name) for j, name in enumerate(names)]
-            empty = np.all([is_missing(column) for column in numbers], axis=0)
+            items = [j for j in range(len(names)) if j != place]
+            if not items:
+                raise ValueError("X holds the column of populations alone: give items beside it")
+            names, table = [names[j] for j in items], X[:, items]
+            missing = np.column_stack([is_missing(column_of(table, j, name)) for j, name in enumerate(names)])
+            empty = missing.all(axis=1)
         else:
-            empty = np.isnan(X).all(axis=1)
+            empty = np.isnan(X if place is None else X[:, :-1]).all(axis=1)
         if empty.any():  # what answers nothing says nothing, and does not count
             weights = np.where(empty, 0.0, 1.0 if weights is None else weights)
             if not (weights > 0).any():
                 raise ValueError("no row has an answer to any item: there is nothing to fit")
         if fitting:
+            orders = self.__dict__.pop("_orders")
+            orders = {i: orders[j] for i, j in enumerate(items) if j in orders}
             self.items_ = learned(
-                X if weights is None else X[weights > 0],
-                names,
-                self.items,
-                self.__dict__.pop("_orders"),
-                self.correlated,
+                table if weights is None else table[weights > 0], names, self.items, orders, self.correlated
             )
-            X = self.items_.coded(X, "error" if weights is None else "missing")
+            self.populations_ = None
+            if place is not None:
+                if missing.all(axis=0).any():
+                    raise ValueError(unobserved_message(np.asarray(missing.all(axis=0)), names))
+                name = self._feature_names()[place]
+                column = column_of(X, place, name)
+                of = column, weights, table, self.items_, name, place, self.equal_items
+                self.populations_ = populations_of(*of)
+                self.items_ = self.populations_.split_items
+            X = self._coded(X, "error" if weights is None else "missing")
         return X, weights
 
     def _look_at(self, source: StoredRows) -> None:
+        if self.population is not None:
+            raise TypeError("population needs rows in memory: take a part of them, or leave it out")
+        self.populations_, self.shares_by_population_ = None, False
         table = levels_met((block.columns[0] for block in source.blocks()), source.n_features)
         self.items_ = learned(table, self._feature_names(), self.items, correlated=self.correlated)
 
     def _read_block(self, X: NDArray[Any]) -> Array:
-        return self.items_.coded(X.astype(np.float64), self.unseen)
+        return self._coded(X.astype(np.float64), self.unseen)
+
+    def _rows_in_memory(
+        self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any, *, fitting: bool = True
+    ) -> tuple[Rows, Any]:
+        if self.population is not None and (groups is not None or component_labels is not None):
+            other = "component_labels" if groups is None else "groups"
+            raise ValueError(f"population cannot be combined with {other}: leave one of them out")
+        if fitting:
+            self.shares_by_population_ = self.population is not None and gating is None
+        return super()._rows_in_memory(X, sample_weight, groups, gating, component_labels, fitting=fitting)
 
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
-        return tuple(X[:, list(block.columns)] for block in self.items_.blocks)
+        columns = tuple(X[:, list(block.columns)] for block in self.items_.blocks)
+        return (*columns, X[:, -1]) if self.shares_by_population_ else columns
+
+    def _plain_law(self) -> Any:
+        known = self._by_population
+        return Independent() if known is None else ByPopulation(len(known.levels))
+
+    @property
+    def _by_population(self) -> Populations | None:
+        """The populations, where each has its own shares."""
+        return self.populations_ if self.shares_by_population_ else None
 
     def _prepare(self, rows: Rows) -> None:
-        self.item_center_, self.item_scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        self.item_center_, self.item_scale_ = np.zeros(len(self.items_.names)), np.ones(len(self.items_.names))
         for block, x in zip(self.items_.blocks, rows.columns, strict=False):
             if block.in_units:
                 at = list(block.columns)
@@ -127,7 +172,11 @@ class FittedLatentClasses(MixtureEstimator):
             warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
 
     def _points(self, rows: Rows) -> Array:
-        parts = zip(self.items_.blocks, rows.columns, strict=False)
+        blocks, columns = self.items_.blocks, rows.columns
+        if self.populations_ is not None:  # items as they are in X: where a cell is, says nothing of classes
+            blocks, cells = self.populations_.items.blocks, self.populations_.of_columns(columns)
+            columns = tuple(cells[:, list(block.columns)] for block in blocks)
+        parts = zip(blocks, columns, strict=False)
         return np.concatenate([block.points(x, rows.weights) for block, x in parts], axis=1)
 
     def _density(self) -> Product:
@@ -174,10 +223,20 @@ class FittedLatentClasses(MixtureEstimator):
         seen, log_density, q = self._seen(X, **rows)
         p = self.n_parameters_
         told: dict[str, Any] = {**criteria(-2 * value, n, p, entropy), **entropy_measures(q, seen.weights, entropy)}
-        sizes = self.items_.table_sizes
+        known = self.populations_
+        sizes = (self.items_ if known is None else known.items).table_sizes
         if sizes is not None and all(rows.get(name) is None for name in ("groups", "gating", "component_labels")):
-            codes = np.concatenate(seen.columns[: len(self.items_.blocks)], axis=1)
-            told |= tests_of_fit(codes, seen.weights, sizes, log_density, p)
+            blocks, population = self.items_.blocks, np.zeros(len(log_density))
+            if known is None:
+                codes = np.concatenate(seen.columns[: len(blocks)], axis=1)
+            else:
+                codes, blocks, population = (
+                    known.of_columns(seen.columns),
+                    known.items.blocks,
+                    seen.columns[len(blocks)],
+                )
+                codes = codes[:, [j for block in blocks for j in block.columns]]
+            told |= tests_of_fit(codes, seen.weights, sizes, log_density, p, population)
         return warned(FitStatistics(log_likelihood=value, n_rows=n, n_parameters=p, **told))
 
     @rows_as("_on")
@@ -274,7 +333,9 @@ class FittedLatentClasses(MixtureEstimator):
         seen, _, q = self._seen(X, **rows)
         cells = cells_of(self, seen.columns)
         modelled = {pair for _, columns in self.items_.correlated for pair in combinations(sorted(columns), 2)}
-        return bivariate_residuals(self.items_.names, cells, q, seen.weights / seen.row_weight, self.weights_, modelled)
+        return bivariate_residuals(
+            self.items_.names, cells, q, seen.weights / seen.row_weight, self._priors(seen), modelled
+        )
 
     # Covariates and outcomes, after the classes
 
@@ -387,39 +448,30 @@ class FittedLatentClasses(MixtureEstimator):
         found = later_step(items, on, later, method, assignment)
         return outcome(units, k, found.beta, found.corrected, found.plain, method)
 
+    def _priors(self, seen: Rows) -> Array:
+        """Return the shares of the classes of rows before their items are seen, (rows, classes)."""
+        law, own = self._law_of_fit(), seen.columns[len(self.items_.blocks) :]
+        if self.is_grouped_ or self.is_labelled_ or not own:
+            return np.broadcast_to(self.weights_, (len(seen.weights), len(self.weights_)))
+        return np.asarray(np.exp(law.log_prior(self._theta().law, Block(0, own))[0]).T)
+
     def _summary(self) -> Summary:
         found = mixture_summary(self)
         return replace(found, look_out=[*found.look_out, *self.items_.remarks, *filter(None, [self._unidentified()])])
 
     def _unidentified(self) -> str:
         """Return why the parameters are not identified, where there are more than the table has free cells."""
-        sizes = self.items_.table_sizes
+        sizes = (self.items_ if self.populations_ is None else self.populations_.items).table_sizes
         if sizes is None or "gating_coef" in self.estimate_names_:
             return ""
-        return too_many_parameters(self.n_parameters_, float(np.prod(np.asarray(sizes, dtype=np.float64))))
-
-    def identification(self) -> Identification:
-        """Return which estimates the items determine, however many rows there are, by the rank of the information.
-
-        Returns
-        -------
-        Identification
-            ``rank``, ``unidentified``; ``print`` says it in a sentence.
-        """
-        check_is_fitted(self)
-        names = [
-            f"{estimate} of {entry}".removeprefix("item_probabilities of ").replace("_", " ")
-            for estimate in self._density().describe(self._theta().density)
-            for entry in self.items_.entry_names(estimate) or []
-        ]
-        return identification(self, [*names, "the shares of the classes"])
-
-    def as_read(self) -> Self:
-        """Return a model with these parameters, not fitted, that reads columns as this fit did."""
-        return clone(self).set_params(items=list(self.items_.kinds))  # type: ignore[no-any-return]
+        tables = 1 if self.populations_ is None else len(self.populations_.levels)
+        free_cells = tables * (float(np.prod(np.asarray(sizes, dtype=np.float64))) - 1)
+        return too_many_parameters(self.n_parameters_, free_cells + 1)
 
     def _shown(self, X: Array) -> NDArray[Any]:
         return self.items_.decoded(X)
 
     def _entry_names(self, name: str) -> list[str] | None:
+        if name == "population_shares" and self.populations_ is not None:
+            return [f"{self.populations_.name}={level}" for level in self.populations_.levels]
         return self.items_.entry_names(name) or super()._entry_names(name)

@@ -14,6 +14,7 @@ from majorant._numbers import counted
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Drawn, Mixture
 from majorant.laws import Independent
+from majorant.models.latent_class_analysis.populations import drawn_rows
 from majorant.results.information import packed, undetermined, unpacked
 
 Array = NDArray[np.float64]
@@ -60,12 +61,14 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
     model : LatentClassAnalysis
         Fitted; covariates do not enter, as they can only help.
     names : sequence of str
-        Of the estimates of the items, then of the shares.
+        Of the estimates of the items, then of the shares, one for each population.
     """
     random = np.random.default_rng(0)
     k = len(model.weights_)
-    mixture = Mixture(model._density(), Independent(), k)
-    theta = replace(model._theta(), law=Independent().recalled({"weights": model.weights_}))
+    is_plain = "gating_coef" not in model.estimate_names_
+    law: Any = model._law_of_fit() if is_plain else Independent()
+    mixture, theta = Mixture(model._density(), law, k), model._theta()
+    theta = theta if is_plain else replace(theta, law=law.recalled({"weights": model.weights_}))
     at = packed(mixture, theta)[0]
     inner = np.where(np.abs(at) < 3.0, at, 0.0) + random.normal(size=len(at))
     theta = unpacked(mixture, inner[None], theta)
@@ -90,6 +93,10 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
 def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Generator) -> tuple[Block, Array]:
     """Return all cells of the items with their probabilities, or rows that are drawn."""
     items = model.items_
+    if model._by_population is not None:
+        cells, population, _ = drawn_rows(model, MOST_CELLS, random)
+        columns = np.split(cells, np.cumsum([len(block.columns) for block in items.blocks])[:-1], axis=1)
+        return Block(0, (*columns, population)), np.full(MOST_CELLS, 1 / MOST_CELLS)
     widths = [len(block.columns) for block in items.blocks]
     sizes = items.table_sizes
     if sizes is not None and np.prod(np.asarray(sizes, dtype=np.float64)) <= MOST_CELLS:

@@ -54,6 +54,15 @@ class Items:
         return blocks_of(self.names, self.kinds, self.levels, self.correlated)
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Parameters of an estimator that reads columns as these items, by number."""
+        together = {name: list(columns) for name, columns in self.correlated if name != "normal"}
+        return {
+            "items": list(self.kinds),
+            "correlated": "all" if not together and self.correlated else together or None,
+        }
+
+    @property
     def table_sizes(self) -> list[int] | None:
         """The levels of all items, kind by kind, that span a table; None where some item has none."""
         sizes = [len(levels) for block in self.blocks for levels in block.levels]

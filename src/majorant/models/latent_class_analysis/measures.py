@@ -172,9 +172,9 @@ def entropy_measures(q: Array, weights: Array, entropy: float) -> dict[str, floa
 
 
 def tests_of_fit(
-    codes: Array, weights: Array, sizes: Sequence[int], log_density: Array, p: int
+    codes: Array, weights: Array, sizes: Sequence[int], log_density: Array, p: int, populations: Array
 ) -> dict[str, float | None]:
-    """Return G2, X2 and their degrees of freedom for a table of categorical items.
+    """Return G2, X2 and their degrees of freedom for a table of categorical items, or one of each population.
 
     Parameters
     ----------
@@ -186,19 +186,26 @@ def tests_of_fit(
     log_density : ndarray of shape (patterns,)
     p : int
         Parameters.
+    populations : ndarray of shape (patterns,)
     """
-    n, cells = float(weights.sum()), float(np.prod(np.asarray(sizes, dtype=np.float64)))
-    df = cells - 1 - p
+    cells, every = float(np.prod(np.asarray(sizes, dtype=np.float64))), np.unique(populations)
+    df = len(every) * (cells - 1) - p
     out: dict[str, float | None] = {"df": df, "g2": None, "x2": None, "g2_p_value": None, "x2_p_value": None}
     is_complete = not np.isnan(codes).any()
-    if is_complete:
-        saturated = float(weights @ np.log(weights / n))
-        expected = n * np.exp(log_density)
-        out["x2"] = float(np.sum((weights - expected) ** 2 / expected) + n - expected.sum())
-    elif cells <= MOST_CELLS:
-        saturated = _saturated(codes, weights, sizes)
-    else:
+    if not is_complete and cells > MOST_CELLS:
         return out
+    saturated, pearson = 0.0, 0.0
+    for own in (populations == population for population in every):
+        w = weights[own]
+        n = float(w.sum())
+        if is_complete:
+            saturated += float(w @ np.log(w / n))
+            expected = n * np.exp(log_density[own])
+            pearson += float(np.sum((w - expected) ** 2 / expected) + n - expected.sum())
+        else:
+            saturated += _saturated(codes[own], w, sizes)
+    if is_complete:
+        out["x2"] = pearson
     out["g2"] = max(2 * (saturated - float(weights @ log_density)), 0.0)
     for name in ("g2", "x2"):
         value = out[name]
@@ -238,7 +245,7 @@ def bivariate_residuals(
     cells: Sequence[Cells],
     q: Array,
     weights: Array,
-    shares: Array,
+    priors: Array,
     left_out: Container[tuple[int, int]] = (),
 ) -> Any:
     """Return what pairs of items have left over, a data frame with a row for each pair.
@@ -250,7 +257,8 @@ def bivariate_residuals(
         Of each item.
     q : ndarray of shape (rows, components)
     weights : ndarray of shape (rows,)
-    shares : ndarray of shape (components,)
+    priors : ndarray of shape (rows, components)
+        Shares of the classes before a row's items are seen.
     left_out : collection of pairs of int, optional
         Items whose dependence is a part of the model.
     """
@@ -259,7 +267,7 @@ def bivariate_residuals(
         (size, left), (other_size, right) = cells[a], cells[b]
         if size and other_size:
             df = (size - 1) * (other_size - 1)
-            statistic = _two_way(left, right, weights, shares) if df else np.nan
+            statistic = _two_way(left, right, weights, priors) if df else np.nan
         elif not (size or other_size):
             df, statistic = 1, _correlation(left, right, q, weights)
         else:
@@ -272,11 +280,14 @@ def bivariate_residuals(
     return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
 
 
-def _two_way(left: tuple[Array, Array], right: tuple[Array, Array], weights: Array, shares: Array) -> float:
+def _two_way(left: tuple[Array, Array], right: tuple[Array, Array], weights: Array, priors: Array) -> float:
     """Return Pearson's statistic of a two-way table of rows that have both cells, against the classes'."""
     (hot, p), (other_hot, other_p) = left, right
     seen = hot.T @ (other_hot * weights[:, None])
-    expected = seen.sum() * (p * shares[:, None]).T @ other_p
+    mass = (weights * (hot.any(axis=1) & other_hot.any(axis=1))) @ priors
+    if not mass.any():
+        return float("nan")
+    expected = (p * mass[:, None]).T @ other_p
     return float(np.sum((seen - expected) ** 2 / np.maximum(expected, 1e-9)))
 
 

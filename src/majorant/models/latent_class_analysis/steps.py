@@ -61,6 +61,11 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
     """
     check_choice("method", method, METHODS)
     check_choice("assignment", assignment, ASSIGNMENTS)
+    if model.populations_ is not None:
+        raise ValueError(
+            "a fit with populations has no estimates in several steps: give covariates in one step, by gating, or fit "
+            "without population"
+        )
     on, unit = model._on(X, sample_weight)
     codes = model._read(X, fitting=False)
     codes, given = model._counted(codes, check_sample_weight(sample_weight, len(codes)), fitting=False)

@@ -50,8 +50,20 @@ class LatentClasses(Mixture):
     @cached_property
     def share_intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Intervals of the shares."""
-        found = self._told("confidence_intervals", takes_time=True)
-        return None if found is None else found.get("weights")
+        return self._intervals.get("weights")
+
+    @cached_property
+    def _intervals(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Intervals of all estimates, unless they would take long."""
+        return self._told("confidence_intervals", takes_time=True) or {}
+
+    @cached_property
+    def population_shares(self) -> tuple[NDArray[np.float64], ...] | None:
+        """Shares of the classes in each population, (classes, populations), and the ends of their intervals."""
+        shares = getattr(self.run.estimator, "population_shares_", None)
+        if shares is None or "population_shares" not in self.run.estimator.estimate_names_:
+            return None
+        return (shares, *self._intervals.get("population_shares", (np.full_like(shares, np.nan),) * 2))
 
     @cached_property
     def statistics(self) -> Any:

@@ -46,6 +46,27 @@ def class_sizes_section(classes: LatentClasses) -> Section:
     return Section("class-sizes", "Classes", head, "", notes, is_figure=False, table=table)
 
 
+def populations_section(classes: LatentClasses) -> Section | None:
+    """Build the section: shares of the classes in each population, with intervals; None without populations."""
+    found = classes.population_shares
+    if found is None:
+        return None
+    shares, low, high = found
+    known = classes.run.estimator.populations_
+    columns = [Column("Population", list(map(str, known.levels)))]
+    for j in range(classes.k):
+        values, ends = shares[j].tolist(), list(zip(low[j].tolist(), high[j].tolist(), strict=True))
+        columns.append(Column(f"Class {j + 1}", values, list(map(numbers.percent_in_column, values)), css="number"))
+        texts = [numbers.DASH if np.isnan(a) else numbers.between(100 * a, 100 * b) for a, b in ends]
+        columns.append(Column("95\u202f% interval, %", texts, css="number wide-only", where="page"))
+        for head, own in (("low", low[j]), ("high", high[j])):
+            texts = [numbers.fixed(end, 4) for end in own]
+            columns.append(Column(f"Class {j + 1} ({head})", _empty(own), texts, css="number", where="copies"))
+    head, notes = words.populations_headline(known, shares), words.populations_notes(known)
+    table = Table("population-shares", columns)
+    return Section("populations", "Populations", head, "", notes, is_figure=False, table=table)
+
+
 def _empty(values: Any) -> list[float | None]:
     """Return numbers, None where they are none."""
     return [None if np.isnan(value) else float(value) for value in values]

@@ -51,6 +51,29 @@ def sizes_notes(classes: LatentClasses) -> list[str]:
     return texts
 
 
+def populations_headline(populations: Any, shares: Any) -> str:
+    """Name the class whose share differs most between populations, in one sentence."""
+    k = int(np.ptp(shares, axis=1).argmax())
+    most, least = int(shares[k].argmax()), int(shares[k].argmin())
+    told = [f"{numbers.percent(float(shares[k, g]), 0)} of {escaped(populations.levels[g])}" for g in (most, least)]
+    return f"Class {k + 1} differs most between populations: {told[0]}, {told[1]}."
+
+
+def populations_notes(populations: Any) -> list[str]:
+    """Say which items are measured alike in all populations."""
+    names, free = populations.items.names, populations.free
+    if not free:
+        which = "all items: their answers have the same probabilities in all populations, class by class"
+    elif populations.all_free:
+        which = "none: each population has probabilities of its own"
+    else:
+        which = f"all items but {listed([column_name(names[j]) for j in free])}"
+    return [
+        f"<b>Populations</b> are those of {column_name(populations.name)}. <b>Measured alike:</b> {which}. "
+        "<code>invariance_tests</code> compares these restrictions."
+    ]
+
+
 def profile_headline(classes: LatentClasses, item: str, level: str, high: int, low: int, values: Any) -> str:
     """Name what sets two classes most apart, in one sentence."""
     if classes.k == 1:

@@ -1,0 +1,114 @@
+"""Tests of measurement invariance: are the items answered alike, and the classes equally large, in all populations?"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+from sklearn.base import clone
+
+from majorant._frames import data_frame
+from majorant.models.latent_class_analysis.populations import Populations
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class InvarianceTests:
+    """Likelihood-ratio tests between nested fits of the same rows.
+
+    Attributes
+    ----------
+    models : tuple of str
+        "all equal": items are measured alike in all populations, and classes have shares of their own in each; "shares
+        equal": the shares are equal too; "free: A": item A has parameters of its own in each population; "all free":
+        every item has. Correlated items are free together.
+    log_likelihoods : ndarray of shape (models,)
+    n_parameters : ndarray of shape (models,)
+    aic, bic : ndarray of shape (models,)
+        Smaller is better.
+    statistics, df, p_values : ndarray of shape (models,)
+        Of the test against "all equal": twice the difference of the log-likelihoods, the difference of the parameters,
+        and the probability of a chi-squared variable to be larger. NaN for "all equal" itself.
+    """
+
+    models: tuple[str, ...]
+    log_likelihoods: Array
+    n_parameters: NDArray[np.intp]
+    aic: Array
+    bic: Array
+    statistics: Array
+    df: Array
+    p_values: Array
+
+    @property
+    def sentence(self) -> str:
+        """What the test of all items at once says."""
+        i = self.models.index("all free")
+        p = "p < 0.0001" if self.p_values[i] < 1e-4 else f"p = {self.p_values[i]:.4f}"
+        return (
+            f"Items measured alike in all populations against items free in each: chi-squared {self.statistics[i]:.2f} "
+            f"with {self.df[i]:.0f} degrees of freedom, {p}; the BIC prefers {self.models[int(self.bic.argmin())]!r}."
+        )
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each model."""
+        names = ("log_likelihoods", "n_parameters", "aic", "bic", "statistics", "df", "p_values")
+        heads = ("log_likelihood", "n_parameters", "aic", "bic", "statistic", "df", "p_value")
+        columns = {head: getattr(self, name).tolist() for head, name in zip(heads, names, strict=True)}
+        return data_frame({"model": list(self.models), **columns})
+
+    def __str__(self) -> str:
+        head = f"{'model':<24}{'log-likelihood':>16}{'p':>5}{'BIC':>12}{'chi-squared':>13}{'df':>5}{'p-value':>9}"
+        lines = [head]
+        for i, name in enumerate(self.models):
+            fit = f"{name:<24}{self.log_likelihoods[i]:>16.4f}{self.n_parameters[i]:>5}{self.bic[i]:>12.2f}"
+            test = f"{self.statistics[i]:>13.2f}{self.df[i]:>5.0f}{self.p_values[i]:>9.4f}"
+            lines.append(fit + (test if np.isfinite(self.df[i]) else ""))
+        return "\n".join([*lines, "", self.sentence])
+
+
+def invariance_tests(model: Any, codes: Array, weights: Array | None) -> InvarianceTests:
+    """Fit the nested models to coded rows, and compare them.
+
+    Parameters
+    ----------
+    model : LatentClassAnalysis
+        Fitted with populations; not changed.
+    codes : ndarray of shape (rows, items + 1)
+        Items as they are in X, coded, and the population last.
+    weights : ndarray of shape (rows,), optional
+    """
+    found: Populations = model.populations_
+    names, last = found.items.names, len(found.items.names)
+    settings = {**found.items.settings, "population": last, "warm_start": False}
+    together = {j: columns for _, columns in found.items.correlated for j in columns}
+    parts = dict.fromkeys(together.get(j, (j,)) for j in range(last))
+
+    def fitted(begins: Array | None = None, X: Array = codes, **changed: Any) -> Any:
+        own = clone(model).set_params(**{**settings, **changed})
+        if begins is not None:
+            own._beginning = begins
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return own.fit(X, sample_weight=weights)
+
+    equal = fitted(equal_items="all")
+    begins = equal.predict_proba(codes)
+    fits = {"all equal": equal, "shares equal": fitted(X=codes[:, :-1], population=None, equal_items="all")}
+    if len(parts) > 1:
+        for part in parts:
+            told = ", ".join(names[j] for j in part)
+            fits[f"free: {told}"] = fitted(begins, equal_items=[i for i in range(last) if i not in part])
+    every = [fitted(equal_items="none"), fitted(begins, equal_items="none")]
+    fits["all free"] = max(every, key=lambda fit: fit.log_likelihood_)
+    values = np.array([fit.log_likelihood_ for fit in fits.values()])
+    p = np.array([fit.n_parameters_ for fit in fits.values()])
+    df = np.where(np.arange(len(p)) > 0, np.abs(p - p[0]), np.nan).astype(np.float64)
+    statistics = np.where(df > 0, np.maximum(2 * (values - values[0]) * np.sign(p - p[0]), 0.0), np.nan)
+    aic, bic = -2 * values + 2 * p, -2 * values + p * np.log(equal.n_rows_)
+    return InvarianceTests(tuple(fits), values, p, aic, bic, statistics, df, chi2.sf(statistics, df))
