@@ -57,6 +57,9 @@ class Block:
         A cache of policies and families for these units, kept from one pass to the next.
     chunk : int
         Number of the chunk that the units are in; blocks of one chunk follow each other.
+    derived : dict
+        A cache of what is made of the columns. It lives as long as they do: of rows in memory from one pass to the
+        next, of a stream in one pass.
     """
 
     first: int
@@ -64,6 +67,7 @@ class Block:
     weights: NDArray[np.float64] | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     chunk: int = 0
+    derived: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.columns[0].shape[0])
@@ -93,8 +97,8 @@ class Block:
         return Block(self.first, tuple(column[rows] for column in self.columns), weights, chunk=self.chunk)
 
     def seen(self, columns: tuple[Any, ...]) -> Block:
-        """Return these units, weights and memory with other columns."""
-        return Block(self.first, columns, self.weights, self.memory, self.chunk)
+        """Return these units, weights and caches with other columns."""
+        return replace(self, columns=columns)
 
     def noise(self, seed: int, draw: int, width: int) -> NDArray[np.float64]:
         """Return uniforms in (0, 1), one row per unit.
@@ -356,7 +360,7 @@ def _after(f: Callable[[Block], S], columns: Callable[[Block], tuple[Any, ...] |
 
 def _seen(block: Block, columns: Callable[[Block], tuple[Any, ...] | Block]) -> Block:
     made = columns(block)
-    return made if isinstance(made, Block) else block.seen(made)
+    return made if isinstance(made, Block) else replace(block, columns=made, derived={})
 
 
 def added(results: Iterable[tuple[int, S]]) -> S:

@@ -6,6 +6,7 @@ import mmap
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,7 +67,7 @@ class Scratch(OfSource):
             if end - begin > 2 * WINDOW:  # the later half may still be in the hands of threads
                 self._give_back(begin, WINDOW)
                 begin += WINDOW
-            yield block
+            yield replace(block, derived={})
             end += sum(ALIGNED + column.nbytes for column in block.columns)
         self._give_back(begin, 0)
 

@@ -166,11 +166,11 @@ class Categorical(Natural):
     def _one_hot(self, rows: Block) -> Array:
         """Return rows with a column for every code, zero where a cell is missing; cached with the block."""
         x = rows.columns[0]
-        known = rows.memory.get("codes")
+        known = rows.derived.get("codes")
         if known is None or known[0] is not x:
             there = ~np.isnan(x)
             hot = np.zeros((len(x), sum(self.sizes)))
             at, column = np.nonzero(there)
             hot[at, self.first[column] + x[at, column].astype(np.intp)] = 1.0
-            rows.memory["codes"] = known = (x, hot)
+            rows.derived["codes"] = known = (x, hot)
         return np.asarray(known[1])

@@ -114,7 +114,7 @@ class GaussianGaps:
         self, theta: Normals | None, shape: tuple[int, int], rows: Block
     ) -> list[tuple[Pattern, Completion, NDArray[Any]]]:
         """Return the rows of each pattern, their regression on observed cells, and their entries; cached in a pass."""
-        known = rows.memory.pop("parts", None)
+        known = rows.derived.pop("parts", None)
         if theta is not None and known is not None and known[0] is theta:
             found: list[tuple[Pattern, Completion, NDArray[Any]]] = known[1]
             return found
@@ -122,7 +122,7 @@ class GaussianGaps:
         joined = joined_components([self.in_rows(theta, run, k) for run in range(runs)])
         parts = [(group, Completion(joined, group.observed), self._entries(group, rows)) for group in _groups(rows)]
         if theta is not None:
-            rows.memory["parts"] = theta, parts
+            rows.derived["parts"] = theta, parts
         return parts
 
     def _entries(self, group: Pattern, rows: Block) -> NDArray[Any]:
@@ -185,9 +185,9 @@ class GaussianGaps:
 def _groups(rows: Block) -> tuple[Pattern, ...]:
     """Return the patterns of a block, cached with it."""
     x = rows.columns[0]
-    known = rows.memory.get("patterns")
+    known = rows.derived.get("patterns")
     if known is None or known[0] is not x:
-        rows.memory["patterns"] = known = (x, patterns(x))
+        rows.derived["patterns"] = known = (x, patterns(x))
     found: tuple[Pattern, ...] = known[1]
     return found
 

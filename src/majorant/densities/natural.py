@@ -196,10 +196,10 @@ def cells(rows: Block) -> tuple[Array, NDArray[np.float64] | None]:
     They are cached with the block: every pass needs them.
     """
     x = rows.columns[0]
-    known = rows.memory.get("cells")
+    known = rows.derived.get("cells")
     if known is None or known[0] is not x:
         missing = np.isnan(x)
         filled = np.where(missing, 0.0, x), (~missing).astype(np.float64)
         known = (x, *filled) if missing.any() else (x, np.asarray(x, dtype=np.float64), None)
-        rows.memory["cells"] = known
+        rows.derived["cells"] = known
     return known[1], known[2]

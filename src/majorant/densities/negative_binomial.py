@@ -146,13 +146,13 @@ def _shape(gap: Array) -> Array:
 def _distinct(rows: Block) -> Distinct:
     """Return the distinct counts of every column, which of them each row has, and whether its cell is there."""
     x = rows.columns[0]
-    known = rows.memory.get("distinct counts")
+    known = rows.derived.get("distinct counts")
     if known is None or known[0] is not x:
         columns = []
         for column in np.asarray(x, dtype=np.float64).T:
             there = ~np.isnan(column)
             values, at = np.unique(np.where(there, column, 0.0), return_inverse=True)
             columns.append((values, at.reshape(-1).astype(np.intp), there.astype(np.float64)))
-        rows.memory["distinct counts"] = known = (x, columns)
+        rows.derived["distinct counts"] = known = (x, columns)
     found: Distinct = known[1]
     return found

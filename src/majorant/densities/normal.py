@@ -146,9 +146,9 @@ class Normal:
     def _standardised(self, rows: Block) -> tuple[Array, Array]:
         """Return standardised cells, zero where missing, and indicators of observed cells; cached with the block."""
         x = rows.columns[0]
-        known = rows.memory.get("standardised")
+        known = rows.derived.get("standardised")
         if known is None or known[0] is not x:
             there = ~np.isnan(x)
             z = np.where(there, (x - self.center) / self.scale, 0.0)
-            rows.memory["standardised"] = known = (x, z, there.astype(np.float64))
+            rows.derived["standardised"] = known = (x, z, there.astype(np.float64))
         return known[1], known[2]

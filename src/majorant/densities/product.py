@@ -60,9 +60,9 @@ class Product:
     def _blocks(self, rows: Block) -> list[tuple[Any, Block]]:
         found, first = [], 0
         for i, (_, density) in enumerate(self.parts):
-            memory = rows.memory.setdefault(f"part {i}", {})
+            derived = rows.derived.setdefault(f"part {i}", {})
             columns = rows.columns[first : first + density.n_columns]
-            found.append((density, Block(rows.first, columns, rows.weights, memory, rows.chunk)))
+            found.append((density, replace(rows, columns=columns, derived=derived)))
             first += density.n_columns
         return found
 

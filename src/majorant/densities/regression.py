@@ -88,14 +88,14 @@ class Regression:
     def log_density(self, theta: Predictors, rows: Block) -> Table:
         """Return the log density of each target under each component."""
         eta = self.predicted(theta.coef, rows)
-        rows.memory["predicted"] = theta.coef, eta  # the statistics of the same pass need it
+        rows.derived["predicted"] = theta.coef, eta  # the statistics of the same pass need it
         return self.response.log_density(rows.columns[1], eta, theta.dispersion[:, :, None], self._trials(rows))
 
     def statistics(self, theta: Predictors | None, rows: Block, q: Table) -> Array:
         """Return sums about `theta`; about the single model with dispersions of one for a start."""
         if theta is None:
             theta = Predictors(np.zeros((*q.shape[:2], self.n_coefficients)), np.ones(q.shape[:2]))
-        known = rows.memory.pop("predicted", None)
+        known = rows.derived.pop("predicted", None)
         eta = known[1] if known is not None and known[0] is theta.coef else self.predicted(theta.coef, rows)
         response, phi = self.response, theta.dispersion[:, :, None]
         given = rows.columns[1], eta, phi, self._trials(rows)
@@ -302,11 +302,11 @@ class GaussianRegression(Regression):
 def _columns(rows: Block) -> tuple[Array, Array]:
     """Return columns of the design (p, rows) and their products (lower triangle), cached with the block."""
     z = rows.columns[0]
-    known = rows.memory.get("columns")
+    known = rows.derived.get("columns")
     if known is None or known[0] is not z:
         columns = np.ascontiguousarray(z.T, dtype=np.float64)
         one, other = lower(len(columns))
-        rows.memory["columns"] = known = (z, columns, columns[one] * columns[other])
+        rows.derived["columns"] = known = (z, columns, columns[one] * columns[other])
     return known[1], known[2]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class Trimmed(OnData):
 
         def visit(block: Block) -> Seen:
             of_runs = np.ascontiguousarray(kept[:, :, block.at])
-            counted = Block(block.first, block.columns, of_runs, block.memory, block.chunk)
+            counted = replace(block, weights=of_runs)
             return self.mixture.pass_over(theta, counted)
 
         return self.data.map_sum(visit)

@@ -50,10 +50,10 @@ class Grouped(Around):
 def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the first row of each group of a block, and each row's group number; cached with the block."""
     groups = units.columns[0]
-    known = units.memory.get("boundaries")
+    known = units.derived.get("boundaries")
     if known is None or known[0] is not groups:
         begins = np.append(True, groups[1:] != groups[:-1])
-        units.memory["boundaries"] = known = groups, np.flatnonzero(begins), np.cumsum(begins) - 1
+        units.derived["boundaries"] = known = groups, np.flatnonzero(begins), np.cumsum(begins) - 1
     return known[1], known[2]
 
 
@@ -61,4 +61,4 @@ def _heads(units: Block, first: NDArray[np.intp]) -> Block:
     """Return one row of each group, with the columns that the law of the groups reads."""
     columns = units.columns[1:] or units.columns[:1]
     weights = None if units.weights is None else units.weights[..., first]
-    return Block(units.first, tuple(c[first] for c in columns), weights, units.memory, units.chunk)
+    return replace(units, columns=tuple(c[first] for c in columns), weights=weights)

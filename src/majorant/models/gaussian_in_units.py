@@ -106,10 +106,10 @@ class GaussianInUnits:
     def _standard(self, rows: Block) -> Block:
         """Return the rows in standard units; kept beside the rows."""
         x = rows.columns[0]
-        known = rows.memory.get("in standard units")
+        known = rows.derived.get("in standard units")
         if known is None or known[0] is not x:
             standard = np.ascontiguousarray((x - self.centre) / self.scale)
-            rows.memory["in standard units"] = known = (x, Block(rows.first, (standard,), rows.weights))
+            rows.derived["in standard units"] = known = (x, Block(rows.first, (standard,), rows.weights))
         return known[1]
 
     def n_parameters(self, n_components: int) -> int:

@@ -48,11 +48,11 @@ class SwitchingLines:
     def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_]]:
         """Return the rows with zeros for what is missing, and which are complete; kept beside the rows."""
         z, y = rows.columns
-        known = rows.memory.get("complete")
+        known = rows.derived.get("complete")
         if known is None or known[0] is not z:
             there = ~np.isnan(y)
             filled = np.where(there[:, None], z, 0.0), np.where(there, y, 0.0)
-            rows.memory["complete"] = known = (z, rows.seen(filled), there)
+            rows.derived["complete"] = known = (z, rows.seen(filled), there)
         return known[1], known[2]
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
