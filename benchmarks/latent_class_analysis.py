@@ -2,14 +2,15 @@
 
     python benchmarks/latent_class_analysis.py tables [--data FOLDER] [--seeds 20] [--starts 3] [--only NAME]
     python benchmarks/latent_class_analysis.py rows
-    python benchmarks/latent_class_analysis.py file [--n 1000000]
+    python benchmarks/latent_class_analysis.py stream [--n 1000000]
     python benchmarks/latent_class_analysis.py coverage [--replications 500] [--journal FILE]
 
 tables: for every table the largest log-likelihood of our seeds, how many of them reach the largest that is known within
 1e-3, and the CPU time of a whole search; beside it the same of single starts of StepMix, where it is installed, and the
-ratio of the times: a search of ours over ONE start of StepMix. rows: 36 000 rows of 16 items. file: so many rows of 20
-items from a Parquet file, and the memory that the fit took beyond the program's. coverage: how many 95 % intervals of
-slopes held the truth, with what was done kept in a journal, so that a run that was ended goes on.
+ratio of the times: a search of ours over ONE start of StepMix. rows: 36 000 rows of 16 items. stream: so many rows of
+20 items from a Parquet file and in memory, each in a process of its own, with the largest memory of the process.
+coverage: how many 95 % intervals of slopes held the truth, with what was done kept in a journal, so that a run that was
+ended goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import argparse
 import json
 import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -136,29 +139,48 @@ def show_rows() -> None:
     print(f"36 000 rows of 16 items, K = 5: log-likelihood {model.log_likelihood_:.4f}, {seconds:.2f} s of CPU")
 
 
-def show_file(n: int) -> None:
+def write_rows(path: Path, n: int, levels: int, concentration: float, kept: int) -> None:
+    """Write rows of 20 items of four classes; those after the first `kept` rows repeat them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with tempfile.TemporaryDirectory() as folder:
-        path, size = Path(folder) / "rows.parquet", 50_000
-        writer: Any = None
-        random = np.random.default_rng(0)
-        p = random.dirichlet(np.full(4, 0.7), size=(4, 20))
-        for first in range(0, n, size):
-            rows = min(size, n - first)
+    size, random = 50_000, np.random.default_rng(0)
+    p = random.dirichlet(np.full(levels, concentration), size=(4, 20))
+    first: Any = None
+    writer: Any = None
+    for begin in range(0, n, size):
+        rows = min(size, n - begin)
+        if first is None or begin < kept:
             classes = random.choice(4, rows, p=[0.4, 0.3, 0.2, 0.1])
             codes = (random.random((rows, 20, 1)) > np.cumsum(p[classes], axis=2)[:, :, :-1]).sum(axis=2)
-            part = pa.table({f"item{j}": codes[:, j].astype(np.float64) for j in range(20)})
-            writer = pq.ParquetWriter(path, part.schema) if writer is None else writer
-            writer.write_table(part)
-        writer.close()
-        before = _memory()
-        began = time.perf_counter()
-        model, seconds = timed(lambda: mj.LatentClassAnalysis(4, random_state=0).fit(mj.open_rows(path)))
-        took = time.perf_counter() - began
-        print(f"{n:,} rows of 20 items from Parquet, K = 4: {seconds:.1f} s of CPU in {took:.1f} s,")
-        print(f"{_memory() - before:.0f} MB beyond the {before:.0f} MB of the program, converged: {model.converged_}")
+            first = codes if first is None else first
+        else:
+            codes = first[random.integers(0, min(kept, len(first)), rows)]
+        part = pa.table({f"item{j}": codes[:, j].astype(np.float64) for j in range(20)})
+        writer = pq.ParquetWriter(path, part.schema) if writer is None else writer
+        writer.write_table(part)
+    writer.close()
+
+
+def show_stream(n: int) -> None:
+    """Fit rows of a file, and the same rows in memory, each in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, kept in (("all different", n), ("20,000 of them different", 20_000)):
+            path = Path(folder) / "rows.parquet"
+            write_rows(path, n, 4, 0.7, kept)
+            print(f"{n:,} rows of 20 items from Parquet, {name}, K = 4:", flush=True)
+            for way in ("from the file", "in memory"):
+                call = [sys.executable, __file__, "fit-of-file", "--path", str(path), "--way", way]
+                subprocess.run(call, check=True)
+
+
+def show_fit_of_file(path: Path, way: str) -> None:
+    before, began = _memory(), time.perf_counter()
+    rows = mj.open_rows(path) if way == "from the file" else pl.read_parquet(path)
+    model, seconds = timed(lambda: mj.LatentClassAnalysis(4, random_state=0).fit(rows))
+    took = time.perf_counter() - began
+    print(f"  {way}: log-likelihood {model.log_likelihood_:.4f}, {seconds:.1f} s of CPU in {took:.1f} s;")
+    print(f"  largest memory of the process {_memory():.0f} MB, of which the program {before:.0f} MB", flush=True)
 
 
 def _memory() -> float:
@@ -215,7 +237,7 @@ def show_coverage(n: int, journal: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["tables", "rows", "file", "coverage"])
+    parser.add_argument("what", choices=["tables", "rows", "stream", "fit-of-file", "coverage"])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--starts", type=int, default=3)
@@ -223,13 +245,17 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1_000_000)
     parser.add_argument("--replications", type=int, default=500)
     parser.add_argument("--journal", type=Path, default=Path("latent_class_coverage.jsonl"))
+    parser.add_argument("--path", type=Path, help="the rows of fit-of-file, which stream calls")
+    parser.add_argument("--way", choices=["from the file", "in memory"])
     given = parser.parse_args()
     if given.what == "tables":
         show_tables(given.data, given.seeds, given.starts, given.only)
     elif given.what == "rows":
         show_rows()
-    elif given.what == "file":
-        show_file(given.n)
+    elif given.what == "stream":
+        show_stream(given.n)
+    elif given.what == "fit-of-file":
+        show_fit_of_file(given.path, given.way)
     else:
         show_coverage(given.replications, given.journal)
 

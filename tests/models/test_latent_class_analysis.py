@@ -280,3 +280,19 @@ def test_covariates_of_cheating_have_the_published_coefficients(shared_data: Pat
     assert model.log_likelihood_ == pytest.approx(-429.6384, abs=1.5e-4)
     errors = model.standard_errors(**model.rows_of(table))["gating_coef"]
     assert errors[1, 1] / model.gating_scale_[0] == pytest.approx(0.2686, abs=2e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_file_of_few_patterns_gives_the_answer_of_memory_to_the_last_bit(weighted: bool, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    p = np.where(random.random(20_000) < 0.4, 0.8, 0.3)
+    rows = (random.random((20_000, 8)) < p[:, None]).astype(float)
+    rows[random.random(rows.shape) < 0.05] = np.nan
+    rows[::100] = np.nan  # no answer at all
+    weights = random.integers(0, 4, 20_000).astype(float) if weighted else None
+    np.save(tmp_path / "rows.npy", rows)
+    there = mj.LatentClassAnalysis(3, random_state=0).fit(mj.open_rows(tmp_path / "rows.npy"), sample_weight=weights)
+    here = mj.LatentClassAnalysis(3, random_state=0).fit(rows, sample_weight=weights)
+    assert there.log_likelihood_ == here.log_likelihood_ and there.n_rows_ == here.n_rows_
+    np.testing.assert_array_equal(there.item_probabilities_, here.item_probabilities_)
+    assert there.search_.starts == here.search_.starts

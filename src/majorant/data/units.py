@@ -6,7 +6,7 @@ nor writing a unit twice instead of weighting it can change an answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,39 @@ def distinct_units(
         first[measure.positions[kept][::-1]] = kept[::-1]
         return Units(tuple(c[first] for c in columns), measure.weights, measure.positions, unit)
     return _grouped(columns, np.ones(n) if weights is None else weights, groups, measure.positions, unit, in_order)
+
+
+def merged_units(
+    parts: Iterable[tuple[Sequence[NDArray[Any]], NDArray[np.float64] | None]], most: int
+) -> tuple[tuple[NDArray[Any], ...], NDArray[np.float64]] | None:
+    """Return the distinct units of columns that come in parts, and their weights; None if there are more than `most`.
+
+    They are those of `distinct_units`, in its order, however the rows are cut; few more than `most` rows, and those
+    of a part, are in memory at a time.
+
+    Parameters
+    ----------
+    parts : iterable of (columns, weights)
+        Weights may be None: one each.
+    most : int
+    """
+    known: list[tuple[Sequence[NDArray[Any]], NDArray[np.float64]]] = []
+    waiting = 0
+
+    def merged() -> Units:
+        columns = [np.concatenate(own) for own in zip(*(part for part, _ in known), strict=True)]
+        return distinct_units(columns, np.concatenate([own for _, own in known]))
+
+    for columns, weights in parts:
+        known.append((columns, np.ones(len(columns[0])) if weights is None else weights))
+        waiting += len(columns[0])
+        if waiting > most:
+            units = merged()
+            if len(units.weights) > most:
+                return None
+            known, waiting = [(units.columns, units.weights)], 0
+    units = merged()
+    return None if len(units.weights) > most else (units.columns, units.weights)
 
 
 def row_weight(weights: NDArray[np.float64] | None) -> float:

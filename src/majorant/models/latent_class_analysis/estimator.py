@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_integer, check_sample_weight
 from majorant.data.chunks import Chunks
+from majorant.data.storage import StoredRows
+from majorant.data.units import blocks_of, merged_units
 from majorant.engine.mixture import Array
 from majorant.engine.policies import BoundPolicy
 from majorant.formulas import Formula
@@ -22,7 +26,7 @@ from majorant.models.latent_class_analysis.identification import Identification,
 from majorant.models.latent_class_analysis.invariance import InvarianceTests, invariance_tests
 from majorant.models.latent_class_analysis.measures import comparison
 from majorant.models.latent_class_analysis.populations import apart, drawn_rows
-from majorant.models.mixture_rows import Rows
+from majorant.models.mixture_rows import Rows, row_weight_of
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart
@@ -31,6 +35,10 @@ from majorant.search.record import SearchReport
 
 FEW_ROWS = (10, 1)
 """Rows per parameter below which a search runs twice and three times as long, as few rows have many optima."""
+
+
+MOST_PATTERNS = 50_000
+"""Different rows of a stream up to which they are held in memory, with their numbers."""
 
 
 @register(
@@ -220,6 +228,27 @@ class LatentClassAnalysis(FittedLatentClasses):
             contest.plan, least_rounds=patience * contest.plan.least_rounds, sure_rounds=2 * patience - 1
         )
         return contest
+
+    def _rows_streamed(
+        self, source: StoredRows, sample_weight: Any, draws: np.random.Generator
+    ) -> tuple[Rows, Any, Chunks]:
+        rows, law, data = super()._rows_streamed(source, sample_weight, deepcopy(draws))
+        if self._is_bounded:
+            return rows, law, data
+
+        def parts() -> Iterator[tuple[tuple[NDArray[Any], ...], Array | None]]:
+            for block in source.blocks():
+                X = self._read_block(block.columns[0])
+                there = ~np.isnan(X).all(axis=1)
+                weights = None if block.weights is None else block.weights[there]
+                yield self._columns(X[there], fitting=False), weights
+
+        if (found := merged_units(parts(), MOST_PATTERNS)) is None:
+            return rows, law, data
+        columns, weights = found  # few enough to be fitted as rows in memory are
+        unit = row_weight_of(source)
+        rows = Rows(columns, weights, np.empty(0, dtype=np.intp), unit, float(weights.sum()) / unit)
+        return rows, law, Chunks(blocks_of(columns, weights), n_jobs=self.n_jobs)
 
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
         chosen = super()._chosen_starts(contest, draws)
