@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -79,7 +80,8 @@ def test_weights_of_gated_rows_count_them_in_any_order(kind: Any) -> None:
 
 def test_a_constant_covariate_is_not_scaled_by_its_rounding() -> None:
     x = counts(np.arange(60) % 2)
-    model = Gauged(2, random_state=0).fit(x, gating=np.full((60, 1), 0.1), sample_weight=np.full(60, 0.3))
+    with pytest.warns(ConvergenceWarning, match="z1 does not vary"):
+        model = Gauged(2, random_state=0).fit(x, gating=np.full((60, 1), 0.1), sample_weight=np.full(60, 0.3))
     assert model.gating_scale_[0] == 1.0
 
 
@@ -232,6 +234,7 @@ def test_covariates_that_do_not_separate_are_not_said_to(kind: str) -> None:
     state = (random.random(4000) < chance).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "Gating covariates have no effect of their own")
         model = Gauged(2, random_state=0).fit(counts(state), gating=gate)
     assert model.separated_ == ""
 
@@ -284,3 +287,45 @@ def test_fewer_groups_than_components_are_refused() -> None:
     for model in (mj.GaussianMixture(2), mj.LatentClassAnalysis(2)):
         with pytest.raises(ValueError, match=r"n_components=2 are more than the 1 of groups"):
             model.fit(x, groups=np.zeros(12, dtype=int))
+
+
+BESIDE = pd.DataFrame({"a": np.random.default_rng(5).normal(size=300), "d": np.random.default_rng(6).normal(size=300)})
+REDUNDANT = {
+    "constant": (BESIDE.assign(b=3.0), "b does not vary", ["b"]),
+    "multiple": (BESIDE.assign(b=1e5 - 2 * BESIDE.a), "b is a linear function of those before it", ["a", "b"]),
+    "copy": (BESIDE.assign(b=BESIDE.a, c=7.0), "b is a linear .* before it; c does not vary", ["a", "b", "c"]),
+}
+
+
+def gated_fits(gating: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """A fit of each kind of model with covariates of the weights, and its standard errors."""
+    random = np.random.default_rng(0)
+    z = random.random(300) < 1 / (1 + np.exp(-BESIDE.a.to_numpy()))
+    x, noise = random.normal(size=(300, 1)), 0.1 * random.normal(size=300)
+    numbers, bits = x + 4 * z[:, None], (random.random((300, 4)) < np.where(z, 0.9, 0.1)[:, None]).astype(int)
+    lines = mj.RegressionMixture(2, random_state=0).fit(
+        x, np.where(z, 2 * x[:, 0] + 3, -x[:, 0]) + noise, gating=gating
+    )
+    gaussian = mj.GaussianMixture(2, random_state=0).fit(numbers, gating=gating)
+    classes = mj.LatentClassAnalysis(2, random_state=0).fit(bits, gating=gating)
+    return {
+        "lines": (lines, lines.standard_errors()),
+        "gaussian": (gaussian, gaussian.standard_errors(numbers, gating=gating)),
+        "classes": (classes, classes.standard_errors(bits, gating=gating)),
+    }
+
+
+@pytest.mark.parametrize("kind", REDUNDANT)
+def test_gating_covariates_without_an_effect_of_their_own_are_named_and_have_no_error(kind: str) -> None:
+    gating, said, lost = REDUNDANT[kind]
+    with pytest.warns(ConvergenceWarning) as caught:
+        found = gated_fits(gating)
+    assert sum(bool(re.search(f"no effect of their own: .*{said}", str(w.message))) for w in caught) == 3
+    plain = gated_fits(BESIDE)
+    for name, (model, errors) in found.items():
+        assert model.log_likelihood_ == pytest.approx(plain[name][0].log_likelihood_, rel=1e-6)
+        slopes = errors["gating_coef"][1, -gating.shape[1] :]
+        own = plain[name][1]["gating_coef"][1, -2:]
+        of = dict(zip(gating.columns, slopes, strict=True))
+        assert all(np.isnan(of[column]) for column in (lost[1:] if name == "lines" and len(lost) > 1 else lost))
+        assert of["d"] == pytest.approx(own[1], rel=1e-3)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.engine.mixture import Array, OnData, Parameters
 from majorant.engine.runs import stacked
@@ -37,20 +38,42 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     ndarray
         With r of zero where none is, as for other laws.
     """
-    law = on.mixture.law
-    while isinstance(law, Around):
-        law = law.law
-    if not isinstance(law, Gated) or on.mixture.n_components == 1:
+    law, seen, here, at_even = _information(on, theta)
+    if law is None:
         return np.zeros((0, 0))
-    even = Parameters(theta.density, Logits(np.zeros_like(theta.law.coef)))
-    seen = on.seen(stacked([theta, even]))
-    here, at_even = law.information(seen.statistics.law, theta.law)
 
     def objective(vectors: Array) -> Array:
         tried = [Parameters(theta.density, law.theta_of(v[None], theta.law)) for v in vectors]
         return on.seen(stacked(tried)).objective
 
     return diverging(here, at_even, law.vector(theta.law)[0], float(seen.objective[0]), objective)
+
+
+def undetermined_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
+    """Return `unbounded_directions`, and those in which covariates are combinations of others, orthonormal, (m, r)."""
+    law, _, _, at_even = _information(on, theta)
+    if law is None:
+        return np.zeros((0, 0))
+    size, basis = np.linalg.eigh(at_even)
+    return np.asarray(np.linalg.qr(np.hstack([unbounded_directions(on, theta), basis[:, ~_held(size)]]))[0])
+
+
+def _information(on: OnData, theta: Parameters[Any, Any]) -> tuple[Gated | None, Any, Array, Array]:
+    """Return a law of covariates, the rows as seen, and its information there and at equal weights; else None."""
+    law, none = on.mixture.law, np.zeros((0, 0))
+    while isinstance(law, Around):
+        law = law.law
+    if not isinstance(law, Gated) or on.mixture.n_components == 1:
+        return None, None, none, none
+    even = Parameters(theta.density, Logits(np.zeros_like(theta.law.coef)))
+    seen = on.seen(stacked([theta, even]))
+    here, at_even = law.information(seen.statistics.law, theta.law)
+    return law, seen, here, at_even
+
+
+def _held(size: Array) -> NDArray[np.bool_]:
+    """Return which eigenvalues of the information belong to covariates that are not combinations of others."""
+    return np.asarray(size > 1e-10 * size.max(initial=0.0))
 
 
 def diverging(here: Array, at_even: Array, at: Array, value: float, objective: Callable[[Array], Array]) -> Array:
@@ -66,7 +89,7 @@ def diverging(here: Array, at_even: Array, at: Array, value: float, objective: C
         The objective of vectors (n, m).
     """
     size, basis = np.linalg.eigh(at_even)
-    held = size > 1e-10 * size.max(initial=0.0)  # covariates that are combinations of others have no direction
+    held = _held(size)
     whitened = basis[:, held] / np.sqrt(size[held])
     share, turned = np.linalg.eigh(whitened.T @ here @ whitened)
     steep = whitened @ turned[:, share < STEEP]

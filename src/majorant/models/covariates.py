@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -16,6 +16,9 @@ from majorant.registry import value_class
 Array = NDArray[np.float64]
 MOST_LEVELS = 50
 """Most levels of a covariate of text."""
+ALIKE = 1e-10
+"""Relative size below which a difference is one of rounding."""
+TINY = 1e-300
 
 
 @value_class
@@ -90,6 +93,31 @@ class Covariates:
                 )
             parts.append((column.astype(str)[:, None] == np.array(own[1:], dtype=str)).astype(np.float64))
         return np.concatenate(parts, axis=1)
+
+
+def undetermined(table: Array, names: Sequence[str]) -> dict[str, str]:
+    """Return which columns have no effect of their own on rows (n, columns), by name, and why."""
+    found, away = {}, table - table.mean(axis=0)
+    for j, name in enumerate(names):
+        beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)
+        size = float(np.linalg.norm(away[:, j]))
+        if size <= ALIKE * np.linalg.norm(table[:, j]):
+            found[name] = "does not vary"
+        elif np.linalg.norm(away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]) <= ALIKE * size:
+            found[name] = "is a linear function of those before it"
+    return found
+
+
+def of_undetermined(table: Array, names: Sequence[str]) -> str:
+    """Say of which gating covariates the rows determine no coefficients; empty where they determine all."""
+    found = undetermined(table, names)
+    if not found:
+        return ""
+    told = "; ".join(f"{name} {why}" for name, why in found.items())
+    return (
+        f"Gating covariates have no effect of their own: {told}. The rows do not tell their coefficients from those of "
+        "the covariates before, or from the constant; log-likelihood and predictions are right. Leave them out"
+    )
 
 
 def _columns(given: Any, n: int) -> tuple[list[str], list[NDArray[Any]], list[list[str] | None]]:

@@ -26,7 +26,7 @@ from majorant.data.units import Units, blocks_of, check_group_weights, distinct_
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
-from majorant.laws.separation import unbounded_directions
+from majorant.laws.separation import undetermined_directions
 from majorant.models.covariates import Covariates
 from majorant.models.likelihood_model import LikelihoodModel
 from majorant.models.mixture_rows import (
@@ -357,7 +357,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         on, _ = self._on(X, **rows)
         theta = self._theta()
         with one_thread():
-            return standard_errors(on, theta, unbounded=unbounded_directions(on, theta))
+            return standard_errors(on, theta, unbounded=undetermined_directions(on, theta))
 
     @rows_as("_on")
     def standard_errors(self, X: Any, **rows: Any) -> dict[str, Array]:

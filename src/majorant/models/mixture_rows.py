@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_groups
+from majorant._validation import check_groups, levels_to_user
 from majorant.data.chunks import Block, Chunks, Mapped, Source
 from majorant.data.storage import StoredRows
 from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
-from majorant.laws import Gated, Grouped, Known
-from majorant.models.covariates import Covariates
+from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.models.covariates import Covariates, of_undetermined
 
 Array = NDArray[np.float64]
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
@@ -199,6 +201,8 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
     model.gating_names_in_ = model.covariates_.column_names
     units = distinct_units([model.covariates_.table(gating, n)], weights)
     rows, counts = units.columns[0], units.weights / units.row_weight
+    if said := of_undetermined(rows, model.gating_names_in_):
+        warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
     center = np.average(rows, axis=0, weights=counts)
     deviation = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))
     scale = np.where(np.ptp(rows, axis=0) > 0, deviation, 1.0)

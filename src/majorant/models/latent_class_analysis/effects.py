@@ -12,12 +12,9 @@ from scipy.stats import chi2, norm
 
 from majorant._frames import data_frame
 from majorant._validation import is_missing
-from majorant.models.covariates import Covariates
-from majorant.models.latent_class_analysis.steps import TINY
+from majorant.models.covariates import ALIKE, Covariates, undetermined
 
 Array = NDArray[np.float64]
-ALIKE = 1e-10
-"""Relative size below which a difference is one of rounding."""
 
 
 @dataclass(frozen=True)
@@ -243,19 +240,10 @@ def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, Covariat
         raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
     learned = Covariates.learned(given, len(weights))
     table = learned.table(given, len(weights))
-    rows = table[weights > 0]
-    away = rows - rows.mean(axis=0)
-    for j, name in enumerate(learned.column_names):
-        beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)
-        rest = away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]
-        size = float(np.linalg.norm(away[:, j]))
-        if size <= ALIKE * np.linalg.norm(rows[:, j]):
-            raise ValueError(f"covariate {name!r} does not vary, so it has no effect: leave it out")
-        if np.linalg.norm(rest) <= ALIKE * size:
-            raise ValueError(
-                f"covariate {name!r} is a linear function of those before it, "
-                "so it has no effect of its own: leave it out"
-            )
+    for name, why in undetermined(table[weights > 0], learned.column_names).items():
+        raise ValueError(
+            f"covariate {name!r} {why}, so it has no effect{'' if 'vary' in why else ' of its own'}: leave it out"
+        )
     center = np.average(table, axis=0, weights=weights)
     scale = np.sqrt(np.average((table - center) ** 2, axis=0, weights=weights))
     return np.column_stack([np.ones(len(table)), (table - center) / scale]), CovariateUnits(learned, center, scale)

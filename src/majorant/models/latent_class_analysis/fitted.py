@@ -23,7 +23,7 @@ from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.laws import ByPopulation, Independent
-from majorant.laws.separation import separating, unbounded_directions
+from majorant.laws.separation import separating, undetermined_directions
 from majorant.models.gaussian_in_units import units_of
 from majorant.models.latent_class_analysis.effects import (
     CovariateEffects,
@@ -287,7 +287,7 @@ class FittedLatentClasses(MixtureEstimator):
         theta = self._theta()
         with one_thread():
             if method == "robust":
-                unbounded = unbounded_directions(on, theta)
+                unbounded = undetermined_directions(on, theta)
                 return standard_errors(on, theta, unbounded=unbounded, meat=products_of_scores(on, theta)).errors
             seen, seed = self._seen(X, **rows)[0], int(check_random_state(self.random_state).randint(2**31))
             n = check_integer("n_resamples", n_resamples, low=2)

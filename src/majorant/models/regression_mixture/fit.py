@@ -20,6 +20,7 @@ from majorant.engine.policies import BoundPolicy, Tightest
 from majorant.engine.trace import Trace
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
+from majorant.models.covariates import of_undetermined
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
 from majorant.models.regression_mixture.extras import Extras, check_unit_weights, shared_columns
@@ -93,6 +94,8 @@ def fit(
     said: list[Warned] = []
     if units.coordinates.dropped:
         said.append((of_dropped(units, model._feature_names()), LinAlgWarning))
+    if extras.gating is not None and (undetermined := of_undetermined(extras.gating, _gating_names(extras))):
+        said.append((undetermined, ConvergenceWarning))
     if attributes["separated_"]:
         said.append((attributes["separated_"], ConvergenceWarning))
     if not found.best.is_regular:

@@ -18,7 +18,7 @@ from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
 from majorant.engine.trimmed import Trimmed
 from majorant.laws.gated import Logits
-from majorant.laws.separation import of_separated, unbounded_directions
+from majorant.laws.separation import of_separated, unbounded_directions, undetermined_directions
 from majorant.models.regression_mixture.contest import FEWEST_EVENTS, RegressionContest, mean_weights, sigma_ratio
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
@@ -63,7 +63,7 @@ def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str
     """
     assert isinstance(mixture.density, Regression)
     on = units.on(replace(mixture, density=mixture.density.freed()))
-    lost = unbounded_directions(on, theta)
+    lost = undetermined_directions(on, theta)
     if not mixture.density.response.has_dispersion:
         information = mixture.density.information(on.seen(theta).statistics.density, theta.density)[0]
         events, own = np.linalg.eigh(information)
@@ -71,6 +71,8 @@ def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str
         n_law = mixture.law.vector(theta.law).shape[1]  # type: ignore[attr-defined]
         lost = block_diag(own, lost if lost.size else np.zeros((n_law, 0)))
     found = standard_errors(on, theta, unbounded=lost, told=partial(in_units, units)).errors
+    if units.gating is not None:  # covariates that are functions of others have no number of their own
+        found["gating_coef"][1:, ~units.coordinates.gating_transform[1:].any(axis=1)] = np.nan
     return {name: found[name] for name in PARAMETERS}
 
 
