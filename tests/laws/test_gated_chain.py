@@ -134,6 +134,18 @@ def test_with_a_constant_alone_it_is_the_chain() -> None:
     np.testing.assert_allclose(law.log_prior(phi, gated), other.log_prior(Steps(start, steps), plain), atol=1e-12)
 
 
+def test_a_row_that_no_state_can_have_made_leaves_the_others_numbers() -> None:
+    random, law = np.random.default_rng(4), GatedChain(2)
+    z, phi = covariates(random), logits(random, 1, law)
+    units, log_density = Block(0, (z, GROUPS)), random.normal(size=(1, K, len(GROUPS)))
+    log_density[:, :, 1] = -np.inf
+    found = law.posterior(phi, log_density, units, 1.0)
+    assert found.log_likelihood[0] == -np.inf and np.isfinite(found.units[0, 1:]).all()
+    for table in (found.responsibilities, law.filtered(phi, log_density, units)):
+        np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-12)
+    assert np.isfinite(law.predicted(phi, log_density, units)).all()
+
+
 def test_em_raises_the_likelihood_to_that_of_the_chain_and_beyond_it_with_covariates() -> None:
     random = np.random.default_rng(1)
     z, groups = covariates(random, 400), np.repeat([0, 1], 200)

@@ -152,7 +152,9 @@ class GatedChain:
                 moved = None if is_first else here[:, :, t - 1, None] + log_steps[:, t]
                 ahead[:, :, t] = log_start if moved is None else np.logaddexp.reduce(moved, axis=1)
                 joint = ahead[:, :, t] + log_density[:, :, t]
-                here[:, :, t] = joint - np.logaddexp.reduce(joint, axis=1)[:, None]
+                total = np.logaddexp.reduce(joint, axis=1)[:, None]
+                possible = total > -np.inf  # an impossible row says nothing
+                here[:, :, t] = np.where(possible, joint - np.where(possible, total, 0.0), ahead[:, :, t])
         return ahead, here
 
     def filtered(self, phi: StepLogits, log_density: Table, units: Block) -> Table:
