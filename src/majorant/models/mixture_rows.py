@@ -16,7 +16,7 @@ from majorant.data.chunks import Block, Chunks, Mapped, Source
 from majorant.data.storage import StoredRows
 from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
-from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.laws import Gated, Grouped, Known
 from majorant.models.covariates import Covariates, of_undetermined
 
 Array = NDArray[np.float64]
