@@ -123,6 +123,13 @@ public:
         refresh();
     }
 
+    void replace_two(int64_t one, int64_t other, const double* centres) {
+        std::copy_n(centres, stride, centre(one));
+        std::copy_n(centres + stride, stride, centre(other));
+        moved.assign({int32_t(std::min(one, other)), int32_t(std::max(one, other))});
+        refresh();
+    }
+
     // From here on every change can be undone.
     void begin() {
         forget();

@@ -70,9 +70,12 @@ public:
             if (a_.k < 2 || !(a_.state.objective > 0)) return true;
             rounds_++;
             for (int64_t& c : candidates) c = draw_by_distance();
-            const auto [centre, point] = best_swap(candidates);
-            const double before = a_.state.objective;
-            const bool accepted = attempt(centre, point);
+            const Swap swap = best_swap(candidates);
+            const int64_t drawn = draw_by_distance(), divided = a_.state.nearest[drawn], merged = cheapest_but(divided);
+            const double before = a_.state.objective, gain = divide(drawn);
+            // Rows win little as centres where columns are many: then two halves of a cluster may win more.
+            const bool splits = gain > 2.0 * swap.gain && loss_of_removal_[merged] - gain < swap.change;
+            const bool accepted = splits ? attempt_split(divided, merged) : attempt(swap.centre, swap.point);
             const bool progress = accepted && a_.state.objective < before * (1 - effort.progress);
             failures_ = progress ? 0 : failures_ + 1;
         }
@@ -85,19 +88,7 @@ public:
         const double before = a_.state.objective;
         a_.begin();
         a_.replace(centre, point);
-        for (int64_t step = 0; step < effort.local_steps; step++) {
-            if (!a_.move_to_means(still())) break;
-            const double last = a_.state.objective;
-            a_.refresh();
-            if (a_.state.objective > before && a_.state.objective - before > hopeless * (last - a_.state.objective)) break;
-        }
-        if (a_.state.objective < before * (1 - effort.accepted)) {
-            take_stock();
-            accepted_.push_back(a_.state.objective);
-            return true;
-        }
-        a_.undo();
-        return false;
+        return settles(before);
     }
 
     double evaluate(int64_t point, double* losses) override {
@@ -162,6 +153,11 @@ public:
     }
 
 private:
+    struct Swap {
+        int64_t centre, point;
+        double gain, change;  // of the new centre alone, and of the swap, before any centre has moved
+    };
+
     static constexpr int64_t chunk = 256;
     static constexpr double hopeless = 3.0;  // local steps end when this many like the last would not bring the objective back
 
@@ -171,6 +167,8 @@ private:
     Draws draws_;
     std::vector<double> chunk_costs_;      // the objective over every `chunk` points
     std::vector<double> loss_of_removal_;  // what the objective rises by when a centre goes
+    std::vector<int64_t> members_;         // of a cluster to be divided
+    std::vector<double> halves_;           // the centres of its halves: (2, stride)
     std::vector<double> losses_, gains_;   // of the candidates of a round: (candidates, k), (candidates)
     SwapState kept_;
     int64_t failures_ = 0;  // rounds in a row without progress
@@ -257,17 +255,13 @@ private:
         }
     }
 
-    std::pair<int64_t, int64_t> best_swap(const std::vector<int64_t>& candidates) {
+    Swap best_swap(const std::vector<int64_t>& candidates) {
         price(candidates);
-        double least = infinity<double>;
-        std::pair<int64_t, int64_t> best{0, candidates[0]};
+        Swap best{0, candidates[0], 0.0, infinity<double>};
         for (size_t q = 0; q < candidates.size(); q++)
             for (int64_t j = 0; j < a_.k; j++) {
                 const double change = losses_[q * a_.k + j] - gains_[q];
-                if (change < least) {
-                    least = change;
-                    best = {j, candidates[q]};
-                }
+                if (change < best.change) best = {j, candidates[q], gains_[q], change};
             }
         return best;
     }
@@ -312,6 +306,79 @@ private:
             a_.on_sphere ? std::sqrt(std::inner_product(centre.begin(), centre.end(), centre.begin(), 0.0)) : mass;
         for (double& c : centre) c /= size;
         return size;
+    }
+
+    int64_t cheapest_but(int64_t cluster) const {
+        int64_t best = cluster == 0 ? 1 : 0;
+        for (int64_t j = 0; j < a_.k; j++)
+            if (j != cluster && loss_of_removal_[j] < loss_of_removal_[best]) best = j;
+        return best;
+    }
+
+    // Divides the cluster of a point in two, by a few Lloyd steps among its own points: the point against what lies opposite
+    // to it. A row alone is a poor centre where columns are many, but the means of two halves are good ones. Returns what
+    // the objective falls by; the centres are in `halves_`.
+    [[gnu::noinline]] double divide(int64_t point) {
+        const SwapState& s = a_.state;
+        const int64_t stride = a_.stride, cluster = s.nearest[point];
+        members_.clear();
+        for (int64_t i = 0; i < a_.n; i++)
+            if (s.nearest[i] == cluster) members_.push_back(i);
+        const double* centre = a_.centre(cluster);
+        const double* row = a_.points.row(point);
+        const double along = a_.on_sphere ? 2.0 - s.first_square[point] : 2.0;  // a reflection, on the sphere too
+        halves_.resize(2 * stride);
+        for (int64_t l = 0; l < stride; l++) {
+            halves_[l] = row[l];
+            halves_[stride + l] = along * centre[l] - row[l];
+        }
+        std::vector<double> sums(2 * stride);
+        double gain = 0.0;
+        for (int step = 0; step < 3; step++) {
+            std::fill(sums.begin(), sums.end(), 0.0);
+            double mass[2] = {0.0, 0.0};
+            gain = 0.0;
+            for (const int64_t i : members_) {
+                const double one = a_.points.to(i, halves_.data()), other = a_.points.to(i, halves_.data() + stride);
+                const int side = other < one;
+                const double w = a_.points.weights[i];
+                gain += w * (s.first_square[i] - std::min(one, other));
+                mass[side] += w;
+                for (int64_t l = 0; l < stride; l++) sums[side * stride + l] += w * a_.points.row(i)[l];
+            }
+            for (int side = 0; side < 2; side++) {
+                const double* sum = sums.data() + side * stride;
+                const double size = a_.on_sphere ? std::sqrt(std::inner_product(sum, sum + stride, sum, 0.0)) : mass[side];
+                if (!(size > 1e-12 * mass[side])) continue;
+                for (int64_t l = 0; l < stride; l++) halves_[side * stride + l] = sum[l] / size;
+            }
+        }
+        return gain;
+    }
+
+    // The halves of a divided cluster take its centre and that of another: kept if the objective falls, else undone.
+    bool attempt_split(int64_t divided, int64_t merged) {
+        const double before = a_.state.objective;
+        a_.begin();
+        a_.replace_two(divided, merged, halves_.data());
+        return settles(before);
+    }
+
+    // Moves centres on after an attempt; whether the objective has fallen enough. If not, all is as before.
+    bool settles(double before) {
+        for (int64_t step = 0; step < effort.local_steps; step++) {
+            if (!a_.move_to_means(still())) break;
+            const double last = a_.state.objective;
+            a_.refresh();
+            if (a_.state.objective > before && a_.state.objective - before > hopeless * (last - a_.state.objective)) break;
+        }
+        if (a_.state.objective < before * (1 - effort.accepted)) {
+            take_stock();
+            accepted_.push_back(a_.state.objective);
+            return true;
+        }
+        a_.undo();
+        return false;
     }
 
     // One pass over the points; each goes to the cluster where the objective ends lowest after both centres have moved.

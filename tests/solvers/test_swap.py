@@ -256,3 +256,15 @@ def test_best_known_values(shared_data: Any) -> None:
         for seed in range(3):
             result = swap_search(measure.points, measure.weights, k, seed=seed)
             assert result.objective <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_clusters_in_many_columns_are_split_and_merged(seed: int) -> None:
+    """There a row is a noisy centre: swaps with rows alone end .4 and .6 % above the means of the drawn clusters."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(size=(60, 50))
+    centres *= 5 / np.sqrt(((centres[:, None] - centres) ** 2).sum(axis=2) + 1e9 * np.eye(60)).min()
+    own = np.repeat(np.arange(60), 40)
+    X = centres[own] + random.normal(size=(2400, 50))
+    means = np.array([X[own == j].mean(axis=0) for j in range(60)])
+    assert search(X, 60, seed=seed).objective <= 1.002 * float(((X - means[own]) ** 2).sum())

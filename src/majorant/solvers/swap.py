@@ -2,9 +2,10 @@
 
 A descent from k-means++ first reaches a local optimum of Lloyd's algorithm. Then each round draws a few points with
 probability proportional to their share of the objective, finds the best pair of a point that becomes a centre and a
-centre that is removed, runs Lloyd steps on the centres around, and keeps the result if the objective is lower. When
-no round helps, single points are moved if that lowers the objective with both means updated (Hartigan and Wong). Small
-data are searched from several seeds. Then perturbations move two centres of the best solution so far.
+centre that is removed, runs Lloyd steps on the centres around, and keeps the result if the objective is lower. Where
+points win little as centres, as in many columns, a cluster is divided in two instead. When no round helps, single
+points are moved if that lowers the objective with both means updated (Hartigan and Wong). Small data are searched from
+several seeds. Then perturbations move two centres of the best solution so far.
 """
 
 from __future__ import annotations
