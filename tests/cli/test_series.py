@@ -217,6 +217,29 @@ def test_a_series_is_fitted_predicted_and_reported_by_formula(majorant: Callable
     assert "lag(x)" in Path("run/report.html").read_text(encoding="utf-8")
 
 
+def test_transitions_depend_on_terms(majorant: Callable[..., Any]) -> None:
+    random, state = np.random.default_rng(0), np.zeros(240, dtype=int)
+    rain = random.normal(size=240)
+    for t in range(1, 240):
+        state[t] = (random.random() < 1 / (1 + np.exp(2 - 2 * rain[t]))) != state[t - 1]
+    table = pl.DataFrame({"day": np.arange(240), "x": random.normal(4.0 * state), "rain": rain})
+    table.sample(fraction=1.0, shuffle=True, seed=1).write_csv("t.csv")
+    options = ("--time", "day", "--features", "x", "--gating", "rain", "--out", "run")
+    answer = majorant("fit", "hmm", "t.csv", *options, "--k", "1:2")
+    assert answer.status == 0, answer.words
+    model = mj.load("run/model.majorant")
+    assert (model.n_components, model.gating_names_in_) == (2, ["rain"])
+    assert majorant("predict", "run", "t.csv", "--out", "new.csv").status == 0
+    for file in ("run/assignments.csv", "new.csv"):
+        states = pl.read_csv("t.csv").with_columns(state=pl.read_csv(file)["state"]).sort("day")["state"]
+        np.testing.assert_array_equal(states.to_numpy(), model.predict(table) + 1)
+    assert majorant("report", "run").status == 0
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "where all covariates are at their mean" in page and "Residuals" in page
+    answer = majorant("forecast", "run", "t.csv", "--out", "ahead.csv")
+    assert answer.status != 0 and "give gating_ahead" in answer.words
+
+
 def test_a_formula_of_series_that_cannot_be_is_refused_in_words(majorant: Callable[..., Any]) -> None:
     quarters().with_columns(id=pl.lit("a")).write_csv("t.csv")
     for options, words in (

@@ -132,6 +132,11 @@ def test_sizes_are_selected_and_the_page_says_where_transitions_are(model: Any) 
         mj.HiddenMarkovModel(random_state=0, effort="fast"), Y, n_components=[1, 2], fit_params=dict(GIVEN)
     )
     assert found.best_estimator_.n_components == 2
+    terms = {"gating": "z", "groups": "animal"}
+    named = mj.select(
+        mj.HiddenMarkovModel(random_state=0, effort="fast"), ROWS, n_components=[2], formula="y ~ 1", fit_params=terms
+    )
+    assert named.best.value == pytest.approx(model.bic(Y, **GIVEN), abs=1e-5)
     assert "Where covariates are at their mean." in str(model.summary())
     page = report(Run(model, Y.to_numpy(), ("y",), "moves.csv", "", given=GIVEN)).html
     assert "where all covariates are at their mean" in re.sub("<[^>]*>", "", page)

@@ -38,7 +38,7 @@ from majorant.cli.series import in_order, series_formula, series_matrix
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
-from majorant.formulas import Formula
+from majorant.formulas import Formula, quoted
 from majorant.registry import ModelCard
 from majorant.results.select import criterion_of, default_criterion, has_criterion, models_with, select
 from majorant.results.selection import CRITERIA, SILHOUETTE, Selection
@@ -284,12 +284,17 @@ def _check_others(table: SourceTable, request: FitRequest, has_labels: bool) -> 
 
 def _series_by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:
     """Apply a formula to rows in order of time."""
-    assert request.formula is not None
+    roles = [name for name in (request.time, request.sequence) if name is not None]
     series = in_order(table, Columns((), time=request.time, sequence=request.sequence))
-    formula = series_formula(request.formula, series)
+    gating, text = request.roles.get("gating"), request.formula
+    if text is None:
+        targets = ", ".join(map(quoted, choose_features(table, request.features, roles, roles)))
+        text = f"cbind({targets}) ~ 1"
+    formula = series_formula(text, series, gating)
     columns = Columns(tuple(formula.names), time=request.time, sequence=request.sequence)
     matrix = series_matrix(series, columns, request.drop_missing, formula=formula)
-    return Given(series.table.frame, None, matrix.given, request.formula), columns, matrix, list(series.said)
+    keywords = {**matrix.given, **({} if gating is None else {"gating": gating})}
+    return Given(series.table.frame, None, keywords, text), columns, matrix, list(series.said)
 
 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:

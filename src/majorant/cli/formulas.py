@@ -179,7 +179,7 @@ def formula_refusals() -> Iterator[None]:
 def _takes(cls: type[Any], option: str) -> bool:
     if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
         known = signature(cls.fit_formula).parameters if hasattr(cls, "fit_formula") else {}
-        return option in known and (option == "formula" or not card_of(cls).in_order)
+        return option in known and (option in ("formula", "gating") or not card_of(cls).in_order)
     if option == "covariates" and hasattr(cls, "fit_formula"):  # those depend on terms
         return False
     name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option)

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import formula_refusals
-from majorant.cli.matrix import Columns, Matrix, build_matrix, check_there, is_numeric, labels_of, refuse_spoilt
+from majorant.cli.matrix import (
+    Columns,
+    Matrix,
+    build_matrix,
+    check_there,
+    feature_frame,
+    is_numeric,
+    labels_of,
+    refuse_spoilt,
+)
 from majorant.cli.tables import SourceTable
 from majorant.formulas import quoted
 from majorant.models.hidden_markov.formula import SeriesFormula
@@ -74,8 +83,8 @@ def in_order(table: SourceTable, columns: Columns) -> Series:
     return Series(in_time, order.astype(np.int64) + 1, None if names is None else names[order], said)
 
 
-def series_formula(text: str, series: Series) -> SeriesFormula:
-    """Return what a formula learns from rows in order of time.
+def series_formula(text: str, series: Series, gating: str | None = None) -> SeriesFormula:
+    """Return what a formula, and terms of the transitions, learn from rows in order of time.
 
     Raises
     ------
@@ -83,7 +92,7 @@ def series_formula(text: str, series: Series) -> SeriesFormula:
         If the formula or the table cannot be used.
     """
     with formula_refusals():
-        learned = SeriesFormula.learn(text, series.table.frame, series.sequences)[0]
+        learned = SeriesFormula.learn(text, series.table.frame, series.sequences, gating=gating)[0]
     if learned.formula.groups is not None:
         raise CommandError(
             f"the formula {text!r} names the sequences after |.", f"Write --sequence {learned.formula.groups} instead."
@@ -110,8 +119,11 @@ def series_matrix(
     if formula is not None:
         frame = series.table.frame
         with formula_refusals():
-            design = formula.design(frame, sequences_of(frame, None, series.sequences)[1])
-        return Matrix(design.to_numpy(), None, None, series.numbers, 0, sequences=series.sequences)
+            sequences = sequences_of(frame, None, series.sequences)[1]
+            design, gating = formula.design(frame, sequences), formula.gating(frame, sequences)
+        covariates = None if gating is None else feature_frame(tuple(gating.columns), gating.to_numpy())
+        rows = series.numbers, 0
+        return Matrix(design.to_numpy(), None, None, *rows, sequences=series.sequences, covariates=covariates)
     matrix = build_matrix(series.table, columns, True, False, is_new=is_new)
     values = matrix.values
     if drop_missing:

@@ -90,12 +90,14 @@ class FittedMarkovModel(MixtureEstimator):
 
     # Rows
 
-    def _cut(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Any, Sequences]:
-        """Return the rows, by the formula of the fit if there is one, and their sequences."""
+    def _cut(self, X: Any, lengths: Any, groups: Any, time: Any, gating: Any) -> tuple[Any, Sequences, Any]:
+        """Return the rows, by the formula of the fit if there is one, their sequences, and their covariates."""
         formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
-        if formula is not None and formula.reads(X):
-            return formula.rows(X, lengths, groups, time)
-        return sequences_of(X, lengths, groups, time)
+        gating = None if isinstance(gating, str) else gating  # terms, which are those of the fit
+        if formula is None or not formula.reads(X, gating):
+            return *sequences_of(X, lengths, groups, time), gating
+        table, sequences = formula.rows(X, lengths, groups, time)
+        return table, sequences, formula.gating(X, sequences) if gating is None else gating
 
     def _rows_of(
         self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None, gating: Any = None
@@ -103,10 +105,7 @@ class FittedMarkovModel(MixtureEstimator):
         """Return the rows of a table or of several, with own lags, their sequences, and covariates of their steps."""
         check_is_fitted(self)
         self._refuse_chunks(X)
-        table, sequences = self._cut(X, lengths, groups, time)
-        formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
-        if gating is None and formula is not None and formula.reads(X):
-            gating = formula.gating(X, sequences)
+        table, sequences, gating = self._cut(X, lengths, groups, time, gating)
         x = with_lags(self._read(table, fitting=False), sequences, self.lags)
         return SeriesRows(x, sequences, self._gating_of(gating, len(x)))
 
@@ -201,7 +200,7 @@ class FittedMarkovModel(MixtureEstimator):
         gating: Any = None,
     ) -> tuple[Array, Array | None]:
         values = self._log_densities(X, lengths=lengths, groups=groups, time=time, gating=gating)
-        return values, weights_of_rows(sequence_weight, self._cut(X, lengths, groups, time)[1])
+        return values, weights_of_rows(sequence_weight, self._cut(X, lengths, groups, time, gating)[1])
 
     def sample(
         self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None, gating: Any = None

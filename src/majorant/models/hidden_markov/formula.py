@@ -101,10 +101,12 @@ class SeriesFormula:
         known = cls(formula, lags, _text(time), INTERCEPT in sides.terms)
         return known, known.design(data, sequences), sequences
 
-    def reads(self, X: Any) -> bool:
-        """Return whether X is a table, or a list of tables, and not the design already."""
+    def reads(self, X: Any, gating: Any = None) -> bool:
+        """Return whether X is a table, or a list of tables, and not the design already, with its covariates if any."""
         first = X[0] if isinstance(X, list | tuple) and len(X) else X
-        return is_table(first) and ("gating" in self.formula.extras or list(map(str, first.columns)) != self.names)
+        return is_table(first) and (
+            ("gating" in self.formula.extras and gating is None) or list(map(str, first.columns)) != self.names
+        )
 
     @property
     def names(self) -> list[str]:
