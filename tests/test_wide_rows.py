@@ -73,6 +73,37 @@ def test_no_table_of_columns_by_columns(name: str) -> None:
         assert len(set(zip(found, np.arange(N) % 3, strict=True))) == 3
 
 
+NUMBERS: dict[str, Any] = {
+    "GaussianMixture": mj.GaussianMixture(2, covariance_type="diag", init_params="random", max_iter=2, random_state=0),
+    "HiddenMarkovModel": mj.HiddenMarkovModel(2, covariance_type="diag", effort="fast", max_iter=2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_said_of_wide_rows_takes_no_table_of_columns_by_columns(name: str) -> None:
+    """Standard errors need one of parameters by parameters, and are refused before it is made."""
+    with small_memory():
+        fitted = NUMBERS[name].fit(X)
+        fitted.predict_proba(X), fitted.score_samples(X), fitted.bic(X), str(fitted.summary())
+        drawn = fitted.sample(50)[0]
+        for ask in (fitted.standard_errors, fitted.confidence_intervals):
+            with pytest.raises(
+                ValueError, match=r"standard errors of 16,00\d parameters need tables of [\d,]+ GB: choose"
+            ):
+                ask(X)
+    assert drawn.shape == (50, D) and abs(drawn.std() - X.std()) < 0.2
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_drawn_rows_have_the_covariance_of_their_state(covariance_type: str) -> None:
+    x = np.random.default_rng(0).normal(size=(300, 3)) @ np.array([[1.0, 0.8, 0], [0, 2.0, 0], [0, 0, 5.0]]) + 100
+    fitted = mj.HiddenMarkovModel(1, covariance_type=covariance_type, random_state=0).fit(x)
+    found = np.cov(fitted.sample(40_000)[0].T)
+    expected = fitted.covariances_[0]
+    expected = expected if np.ndim(expected) == 2 else np.diag(np.broadcast_to(expected, 3))
+    np.testing.assert_allclose(found, expected, atol=0.03 * expected.max())
+
+
 @pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
 def test_no_table_of_columns_by_columns_where_cells_are_missing(covariance_type: str) -> None:
     x = X.copy()

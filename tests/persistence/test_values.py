@@ -51,6 +51,19 @@ def test_what_predictions_read_is_there_and_holds_numbers(cls: type[Any], tmp_pa
             load(path)
 
 
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_the_number_of_columns_is_one_that_the_estimates_can_be_of(cls: type[Any], tmp_path: Path) -> None:
+    """A billion in a small file would make a list of so many names."""
+    path = tmp_path / "m"
+    for wrong in (10**9, -5, 0, 2.5, True):
+        save(changed(reference(cls), "n_features_in_", wrong), path)
+        with pytest.raises(SavedModelError, match=f"its n_features_in_ is {wrong}, and"):
+            load(path)
+    save(changed(reference(cls), "feature_names_in_", np.array(["a", "b"], dtype=object)), path)
+    with pytest.raises(SavedModelError, match=r"its feature_names_in_ have shape \(2,\), and it has 3 columns"):
+        load(path)
+
+
 @pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "weights_" in card_of(cls).estimates])
 def test_weights_are_shares(cls: type[Any], tmp_path: Path) -> None:
     fitted, path = reference(cls), tmp_path / "m"

@@ -47,6 +47,16 @@ _CODES = (
 _LARGEST_POWER = 1000
 """Largest base and exponent of a power of two numbers."""
 
+_LARGEST_BASE = 1000
+_SIZES_OF_BASES: dict[str, tuple[int | str, ...]] = {
+    **dict.fromkeys(("bs", "cr", "cc", "cs"), (1, "df", "degree")),
+    "poly": (1, "degree"),
+}
+"""Arguments, by place or name, that say how many columns are made of one."""
+
+_HIGHEST_ORDER, _MOST_PRODUCTS = 100, 10**6
+"""Largest power of terms, and products of terms up to which it is written out."""
+
 FactorText = tuple[str, str]
 """A factor: how it is evaluated ("lookup", "python", "literal"), and its text."""
 Term = tuple[FactorText, ...]
@@ -277,6 +287,16 @@ def _check_arguments(code: str, name: str, call: ast.Call) -> None:
     if name in _ELEMENTWISE and len(call.args) != number:
         more = "; logarithms to other bases are log2 and log10" if name == "log" else ""
         raise ValueError(f"{code!r}: {name} takes {number} argument{'s' * (number > 1)} in a formula{more}")
+    given: dict[int | str | None, ast.expr] = dict(enumerate(call.args))
+    given.update({keyword.arg: keyword.value for keyword in call.keywords})
+    for place in _SIZES_OF_BASES.get(name, ()):
+        size = given.get(place)
+        is_size = isinstance(size, ast.Constant) and (not isinstance(size.value, int) or size.value <= _LARGEST_BASE)
+        if size is not None and not is_size:
+            raise ValueError(
+                f"{code!r}: {name} makes at most {_LARGEST_BASE} columns in a formula, written as one number; got "
+                f"{ast.unparse(size)}"
+            )
 
 
 def _contrasts(call: ast.Call) -> list[ast.Name]:
@@ -345,6 +365,21 @@ def _refuse_arithmetic(text: str, tokens: Sequence[Any]) -> None:
         is_number = token.kind.value == "value" and token.token != "."
         if is_number and before not in ("**", "^") and {before, after} & {"*", "/", ":"}:
             raise ValueError(f"the formula {text!r} must say arithmetic in I(), as in I(2 * x) or I(1 / x)")
+        if is_number and before in ("**", "^"):
+            _check_order(text, token.token, sum(token.kind.value in ("name", "python") for token in tokens))
+
+
+def _check_order(text: str, power: str, n_names: int) -> None:
+    """Raise ValueError for interactions of more terms than can be listed, such as ``(a + b)^99999``."""
+    try:
+        order = float(power)
+    except ValueError:  # no number after all, as formulaic says
+        return
+    if order > _HIGHEST_ORDER or n_names**order > _MOST_PRODUCTS:
+        raise ValueError(
+            f"the formula {text!r} asks for interactions of up to {power} of {n_names} terms, too many to list: choose "
+            "a smaller power"
+        )
 
 
 def _without_offset(text: str, terms: Sequence[Term]) -> tuple[tuple[Term, ...], str | None]:

@@ -153,6 +153,11 @@ class GaussianInUnits:
 
     def drawn(self, theta: Normals, components: NDArray[np.intp], random: np.random.Generator) -> Array:
         """Draw a row of each of these components."""
-        factors = np.linalg.cholesky(self.kind.matrices(theta.covariances[0], theta.means.shape[1], self.d))
-        noise = np.einsum("nij,nj->ni", factors[components], random.standard_normal((len(components), self.d)))
+        noise, covariances = random.standard_normal((len(components), self.d)), theta.covariances[0]
+        size = theta.means.shape[1]
+        if self.kind.has_matrices:
+            for k, covariance in enumerate(self.kind.matrices(covariances, size, self.d)):
+                noise[components == k] @= np.linalg.cholesky(covariance).T
+        else:
+            noise *= np.sqrt(self.kind.variances(covariances, size, self.d))[components]
         return np.asarray(self.centre + self.scale * (theta.means[0][components] + noise))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -164,6 +165,7 @@ def _check_estimates(estimator: Any) -> None:
     for name in ("n_features_in_", *of_fit, *card.estimates, *of_density):
         if not hasattr(estimator, name):
             raise SavedModelError(f"it lacks {name}, without which a {card.title} tells nothing")
+    _check_columns(estimator, (*card.estimates, *of_density))
     for name in dict.fromkeys((*card.estimates, *of_density)):
         value = np.asarray(getattr(estimator, name))
         if value.dtype.kind not in "iuf":
@@ -177,6 +179,17 @@ def _check_estimates(estimator: Any) -> None:
     weights = getattr(estimator, "weights_", None)
     if weights is not None and abs(float(np.sum(weights)) - 1) > ROUNDED:
         raise SavedModelError(f"its weights_ are {float(np.sum(weights)):g} in sum, and always 1")
+
+
+def _check_columns(estimator: Any, estimates: Sequence[str]) -> None:
+    """Refuse a number of columns that is none, has other names, or is larger than there are estimates in all."""
+    n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise SavedModelError(f"its n_features_in_ is {n!r}, and a whole number from 1")
+    if n > sum(np.size(getattr(estimator, name)) for name in estimates):
+        raise SavedModelError(f"its n_features_in_ is {n}, and it has not that many estimates")
+    if names is not None and np.shape(names) != (n,):
+        raise SavedModelError(f"its feature_names_in_ have shape {np.shape(names)}, and it has {n} columns")
 
 
 def _fitted_state(estimator: Any) -> dict[str, Any]:

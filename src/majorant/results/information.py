@@ -27,6 +27,8 @@ LEAST_CURVATURE = 1e-7
 """Smallest eigenvalue of the scaled information for which it counts as regular."""
 LEAST_PART = 1e-3
 """Share of an undetermined direction in an estimate above which it has no standard error."""
+LARGEST_TABLES = 1 << 31
+"""Bytes of tables of parameters by parameters from which errors are refused: they would take hours, too."""
 
 
 class Errors(NamedTuple):
@@ -62,10 +64,23 @@ def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Par
 
 
 def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
-    """Return minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat."""
+    """Return minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat.
+
+    Raises
+    ------
+    ValueError
+        If their tables would be larger than `LARGEST_TABLES`.
+    """
     at = packed(on.mixture, theta)[0]
     h = STEP * (1 + np.abs(at))
-    if isinstance(on.mixture.density, Scored) and isinstance(on.mixture.law, Scored):
+    is_scored = isinstance(on.mixture.density, Scored) and isinstance(on.mixture.law, Scored)
+    n_bytes = 40 * len(at) ** 2 if is_scored else 8 * len(at) ** 3
+    if n_bytes > LARGEST_TABLES:
+        raise ValueError(
+            f"standard errors of {len(at):,} parameters need tables of {n_bytes / 2**30:,.0f} GB: choose fewer columns "
+            "or components, or covariances with fewer parameters"
+        )
+    if is_scored:
         centre, out = _slopes_of_score(on, theta, at, h)
     else:
         centre, out = _second_differences(on, theta, at, h)
