@@ -172,8 +172,8 @@ def _numbers(name: str, column: NDArray[Any]) -> Array:
     lacking = np.flatnonzero(~np.isfinite(numbers))
     if len(lacking):
         raise ValueError(
-            f"gating must hold finite numbers, or text; row {lacking[0]} has {column[lacking[0]]} in column {name}: "
-            "leave such rows out, or fill them in"
+            f"covariates must be finite numbers, or text; row {lacking[0]} has {column[lacking[0]]} in column {name}: "
+            "leave such rows out, of all arguments, or fill them in"
         )
     return numbers
 
