@@ -110,12 +110,12 @@ def test_decimal_commas_are_named(majorant: Majorant, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a;b;c\n1,5;2;x\n2,25;3;y\n-3;9;z\n")
     answer = majorant("fit", "kmeans", "t.csv", "--k", "2", "--out", "run")
     assert answer.status == 0
-    assert '"a" has numbers with commas: --decimal , would read them' in answer.out and '"c" has' not in answer.out
+    assert '"a" is text: its numbers need --decimal ,' in answer.out and '"c" is' not in answer.out
     answer = majorant("fit", "kmeans", "t.csv", "--k", "2", "--features", "a,b", "--out", "other")
-    said = 'majorant: column "a" of t.csv has numbers with commas, such as "1,5". --decimal , reads them;'
+    said = 'majorant: column "a" of t.csv is text: its numbers, such as "1,5", need --decimal ,.'
     assert answer.words.startswith(said)
     (tmp_path / "t.csv").write_text("a;b\n1,5;2,5\n2,25;3,5\n")
-    assert "--decimal , reads the commas of a, b" in majorant("fit", "kmeans", "t.csv", "--out", "third").words
+    assert "a, b holds numbers that need --decimal ," in majorant("fit", "kmeans", "t.csv", "--out", "third").words
 
 
 def test_values_to_vary_are_read_as_lists(majorant: Majorant, table: pl.DataFrame) -> None:

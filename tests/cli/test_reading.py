@@ -139,6 +139,16 @@ def test_a_title_above_the_header_is_named(majorant: Majorant, plain: pl.DataFra
     assert answer.status == 2 and "line 2 has 2 fields" in answer.words and "--skip-rows" in answer.words
 
 
+def test_points_are_no_decimal_signs_beside_decimal_commas(majorant: Majorant, plain: pl.DataFrame) -> None:
+    Path("t.csv").write_text(european(plain))
+    answer = majorant(*FIT, "t.csv", *TO, "--decimal", ",")
+    assert answer.status == 0 and '"größe" is text: its numbers need --decimal , --thousands .' in answer.out
+    assert centres().shape == (2, 1)
+    Path("t.csv").write_text("a;b\n" + "".join(f"1.{i}00;{i},5\n" for i in range(9)))
+    answer = majorant(*FIT, "t.csv", *TO, "--force", "--decimal", ",")
+    assert answer.status == 0 and '"a" is text: its numbers need --decimal , --thousands .' in answer.out
+
+
 def test_thousands_are_not_taken_for_decimal_commas(majorant: Majorant, plain: pl.DataFrame) -> None:
     Path("t.tsv").write_text(american(plain))
     answer = majorant(*FIT, "t.tsv", *TO, "--features", "größe")

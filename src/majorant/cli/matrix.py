@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, NoRowsLeftError, did_you_mean, listed
 from majorant.cli.tables import SourceTable
-from majorant.cli.text_tables import commas_mean, is_number
+from majorant.cli.text_tables import is_number, options_for_numbers
 from majorant.summary import counted
 
 Array = NDArray[np.float64]
@@ -176,9 +176,9 @@ def choose_features(
     for name in () if asked else free:
         refuse_spoilt(table, name)
     if not found:
-        commas = {c: options for c in table.frame.columns if (options := commas_mean(table.frame[c]))}
+        commas = {c: options for c in table.frame.columns if (options := options_for_numbers(table.frame[c]))}
         read_by = " ".join(dict.fromkeys(commas.values()))
-        advice = f"{read_by} reads the commas of {listed(list(commas))}" if commas else "turn text into numbers"
+        advice = f"{listed(list(commas))} holds numbers that need {read_by}" if commas else "turn text into numbers"
         raise CommandError(
             f"{table.name} has no numeric columns.",
             f"Its columns are {listed(table.frame.columns)}; {advice}.",
@@ -194,7 +194,7 @@ def refuse_spoilt(
     column = table.frame[name]
     wrong = _texts_among_numbers(column)
     n_given = len(column) - column.null_count()
-    if not 0 < 2 * len(wrong) < n_given or commas_mean(column):
+    if not 0 < 2 * len(wrong) < n_given or options_for_numbers(column):
         return
     texts = column.gather(wrong)
     if len(wrong) > max(1, n_given / _FEW) and texts.n_unique() > 1:
@@ -233,10 +233,10 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False) -> No
         holds = "no values" if example is None else f'text such as "{example[:40]}" in row {row}'
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
             holds = f"{column.dtype}"
-        if options := commas_mean(column):
+        if options := options_for_numbers(column):
             raise CommandError(
-                f'column "{name}" of {table.name} has numbers with commas, such as "{example}".',
-                f"{options} reads them; a comma before three digits may be either sign.",
+                f'column "{name}" of {table.name} is text: its numbers, such as "{example}", need {options}.',
+                "A sign before three digits may be either the decimal one or that of thousands.",
             )
         what = f'column "{name}" of {table.name} is not numeric: it holds {holds}.'
         if is_optional:

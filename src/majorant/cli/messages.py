@@ -35,7 +35,7 @@ class TableUse:
     row_numbers: Sequence[str] = ()
     n_cells: int = 0
     n_missing: int = 0
-    commas: Mapping[str, str] = field(default_factory=dict)
+    other_forms: Mapping[str, str] = field(default_factory=dict)
     n_bags: int | None = None
     n_sequences: int | None = None
     n_only_time: int = 0
@@ -60,9 +60,9 @@ class TableUse:
         if self.ignored:
             named = ", ".join(name or '""' for name in self.ignored)
             lines += labelled("", f"columns left out, not numeric: {named}")
-        for options in dict.fromkeys(self.commas.values()):
-            names = ", ".join(f'"{name}"' for name, other in self.commas.items() if other == options)
-            lines += labelled("", f"{names} has numbers with commas: {options} would read them")
+        for options in dict.fromkeys(self.other_forms.values()):
+            names = ", ".join(f'"{name}"' for name, other in self.other_forms.items() if other == options)
+            lines += labelled("", f"{names} is text: its numbers need {options}")
         if self.row_numbers:
             names = ", ".join(f'"{name}"' for name in self.row_numbers)
             lines += labelled("", f"{names} looks like a row number but is used; --features can leave it out")

@@ -38,7 +38,7 @@ from majorant.cli.runs import (
 )
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file
-from majorant.cli.text_tables import commas_mean
+from majorant.cli.text_tables import options_for_numbers
 from majorant.cli.views import described
 from majorant.models.harmonium.summary import components_in_words, has_grown
 from majorant.persistence import UnsavableError, save
@@ -80,7 +80,7 @@ def screen(run: FittedRun) -> list[str]:
         row_number_columns(run.table, run.columns.features),
         run.matrix.values.size,
         int(np.isnan(run.matrix.values).sum()),
-        {name: options for name in run.ignored if (options := commas_mean(run.table.frame[name]))},
+        {name: options for name in run.ignored if (options := options_for_numbers(run.table.frame[name]))},
         run.matrix.n_bags,
         run.matrix.n_sequences,
         int(np.isnan(run.matrix.values).all(axis=1).sum()) if run.card.in_order else 0,

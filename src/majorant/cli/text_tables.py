@@ -22,12 +22,12 @@ _NO_TEXT = {
     b"PAR1": "a parquet file: name it .parquet",
     b"PK\x03\x04": "a workbook or an archive: name it .xlsx, or save its sheet as CSV",
 }
-_COMMAS = {
+_FORMS = {
     r"\d{1,3}(?:,\d{3})*(?:\.\d*)?": "--thousands ,",
     r"\d*(?:,\d+)?": "--decimal ,",
     r"\d{1,3}(?:\.\d{3})*(?:,\d*)?": "--decimal , --thousands .",
 }
-"""Forms of numbers with commas, the first that fits a whole column, and the options that read them."""
+"""Forms of numbers, the first that fits a whole column of text, and the options that read them."""
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 
@@ -171,14 +171,19 @@ def is_number(text: str) -> bool:
     return True
 
 
-def commas_mean(column: pl.Series) -> str | None:
-    """Return the options that would read a text column of numbers with commas; None if it is no such column."""
+def options_for_numbers(column: pl.Series) -> str | None:
+    """Return the options that would read a text column of numbers in another form; None if it is no such column."""
     if column.dtype != pl.String or column.null_count() == len(column):
         return None
     texts = column.drop_nulls().str.strip_chars()
     if not texts.str.contains(r"\d,\d").any():
-        return None
-    for form, options in _COMMAS.items():
+        is_grouped = texts.str.contains(r"^[-+]?\d{1,3}(?:\.\d{3})+$")
+        return (
+            "--decimal , --thousands ."
+            if is_grouped.any() and (is_grouped | texts.str.contains(r"^[-+]?\d{1,3}$")).all()
+            else None
+        )
+    for form, options in _FORMS.items():
         if texts.str.contains(rf"^[-+]?(?:{form})$").all():
             return options
     return None
@@ -217,6 +222,8 @@ def _number_if_it_is_one(column: pl.Series, reading: Reading) -> pl.Series:
         grouped = text.str.contains(rf"^[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:{point}\d*)?$")
         text = text.zip_with(~grouped, text.str.replace_all(reading.thousands, "", literal=True))
     if reading.decimal == ",":
+        if text.str.contains(".", literal=True).any():
+            return column  # a point that is no decimal sign and separates no thousands
         text = text.str.replace(",", ".", literal=True)
     numbers = text.cast(pl.Float64, strict=False)
     return numbers if numbers.null_count() == column.null_count() else column
