@@ -22,12 +22,12 @@ _NO_TEXT = {
     b"PAR1": "a parquet file: name it .parquet",
     b"PK\x03\x04": "a workbook or an archive: name it .xlsx, or save its sheet as CSV",
 }
-_FORMS = {
-    r"\d{1,3}(?:,\d{3})*(?:\.\d*)?": "--thousands ,",
-    r"\d*(?:,\d+)?": "--decimal ,",
-    r"\d{1,3}(?:\.\d{3})*(?:,\d*)?": "--decimal , --thousands .",
-}
-"""Forms of numbers, the first that fits a whole column of text, and the options that read them."""
+_FORMS = (
+    (r"\d,\d", r"\d{1,3}(?:,\d{3})*(?:\.\d*)?", "--thousands ,"),
+    (r"\d,\d", r"\d*(?:,\d+)?", "--decimal ,"),
+    (r"\d\.\d{3}", r"\d{1,3}(?:\.\d{3})*(?:,\d*)?", "--decimal , --thousands ."),
+)
+"""What some and all cells of a column look like if these options read its numbers; the first that fits counts."""
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 
@@ -176,15 +176,8 @@ def options_for_numbers(column: pl.Series) -> str | None:
     if column.dtype != pl.String or column.null_count() == len(column):
         return None
     texts = column.drop_nulls().str.strip_chars()
-    if not texts.str.contains(r"\d,\d").any():
-        is_grouped = texts.str.contains(r"^[-+]?\d{1,3}(?:\.\d{3})+$")
-        return (
-            "--decimal , --thousands ."
-            if is_grouped.any() and (is_grouped | texts.str.contains(r"^[-+]?\d{1,3}$")).all()
-            else None
-        )
-    for form, options in _FORMS.items():
-        if texts.str.contains(rf"^[-+]?(?:{form})$").all():
+    for sign, form, options in _FORMS:
+        if texts.str.contains(sign).any() and texts.str.contains(rf"^[-+]?(?:{form})$").all():
             return options
     return None
 
