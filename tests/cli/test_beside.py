@@ -66,6 +66,14 @@ def test_columns_are_kept_by_name_or_all(majorant: Majorant, table: pl.DataFrame
     assert pl.read_parquet("p.parquet").columns == ["row", "day", "city", "cluster", "distance"]
 
 
+def test_no_kept_column_is_lost_to_another_of_its_name(majorant: Majorant, table: pl.DataFrame) -> None:
+    table.with_columns(pl.lit("mine").alias("cluster (table)")).write_csv("t.csv")
+    majorant("fit", "kmeans", "t.csv", "--k", "2", "--features", "x,y", "--no-report", "--out", "run", "--keep", "*")
+    found = pl.read_csv("run/assignments.csv")
+    assert set(found["cluster (table)"]) == {"mine"} and set(found["cluster (table) (table)"]) == {"old"}
+    assert set(found["cluster"]) == {1, 2}
+
+
 def test_kept_columns_of_a_file_read_in_parts_are_those_of_their_rows(
     majorant: Majorant, table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,3 +100,8 @@ def test_mistakes(majorant: Majorant, table: pl.DataFrame, options: list[str], s
     answer = majorant("fit", "kmeans", "t.csv", "--k", "2", "--out", "run", *options)
     assert answer.status == 2 and said in " ".join(answer.err.split())  # type: ignore[attr-defined]
     assert not Path("run").exists()
+
+
+def test_an_id_is_no_population(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant("fit", "latent-class-analysis", "t.csv", "--out", "run", "--id", "city", "--population", "city")
+    assert '"city" is given to --id and to --population.' in " ".join(answer.err.split())  # type: ignore[attr-defined]

@@ -296,6 +296,15 @@ def test_silhouettes_of_many_sparse_or_directed_rows() -> None:
     assert found.best.value == pytest.approx(silhouette_score(unit, found.best_estimator_.labels_), abs=1e-12)
 
 
+@pytest.mark.parametrize("shift", [1e6, -1e9, 1e11])
+def test_silhouettes_do_not_depend_on_the_origin(shift: float) -> None:
+    near = mj.select(mj.KMeans(random_state=0), _corners(), n_components=[3, 4, 5])
+    far = mj.select(mj.KMeans(random_state=0), _corners() + shift, n_components=[3, 4, 5])
+    assert [c.value for c in far.candidates] == pytest.approx([c.value for c in near.candidates], abs=1e-4)
+
+
 def test_the_silhouette_is_of_clusterings_alone() -> None:
+    with pytest.raises(TypeError, match="not defined for weighted rows"):
+        mj.select(mj.KMeans(), _corners(), sample_weight=np.ones(100))
     with pytest.raises(TypeError, match=r"GaussianMixture is no clustering without a likelihood.*KMeans"):
         mj.select(mj.GaussianMixture(), _corners(), criterion="silhouette")

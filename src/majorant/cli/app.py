@@ -105,7 +105,9 @@ def _given(
     sheet: str | None,
 ) -> dict[str, Any]:
     """Return what was said of how a table is read; the rest is as the run's own table, or as usual."""
-    return {name: value for name, value in locals().items() if value is not None}
+    said: dict[str, Any] = {"sep": sep, "decimal": decimal, "thousands": thousands}
+    said |= {"encoding": encoding, "skip_rows": skip_rows, "sheet": sheet}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 @app.callback()

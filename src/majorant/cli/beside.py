@@ -42,5 +42,10 @@ def beside(found: Mapping[str, Any], kept: pl.DataFrame, first: int = 0) -> dict
     if kept.width == 0:
         return dict(found)
     own = kept[pl.Series(found["row"]) - 1 - first]
-    named = {f"{name} (table)" if name in found else name: own[name] for name in own.columns}
-    return {"row": found["row"]} | named | dict(found)
+    named: dict[str, Any] = {"row": found["row"]}
+    for name in own.columns:
+        free = name
+        while free in found or (free != name and free in (*named, *own.columns)):
+            free += " (table)"
+        named[free] = own[name]
+    return named | dict(found)

@@ -63,6 +63,7 @@ class FitRequest:
         """Columns of every option that names columns the model uses."""
         one = {"target": self.target, "weights": self.weights, "bag": self.bag, "time": self.time}
         one |= {"sequence": self.sequence, "groups": self.groups, "trials": self.trials}
+        one |= {"population": self.population}
         several = {"features": self.features, "covariates": self.covariates}
         return several | {option: (name,) for option, name in one.items() if name is not None}
 

@@ -194,7 +194,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 rows, w = _distinct(X, weights)
                 _check_memory(len(rows))
                 warn_of_repeats(len(rows), self.n_clusters)
-                distances = self.distances_between(X[rows])
+                distances = self.distances_between(X, rows)
             if not _is_symmetric(distances):
                 distances = distances.T  # row by row the distances to a possible medoid
             found = medoid_search(
@@ -263,21 +263,25 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             )
         return found
 
-    def distances_between(self, rows: Any) -> NDArray[np.float64]:
-        """Return the distances between rows, as the fit measured them; of a table of distances, itself.
+    def distances_between(self, X: Any, rows: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return the distances between some rows, as the fit measures them.
 
         Parameters
         ----------
-        rows : array-like of shape (n, n_features), or (n, n)
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+            Rows, or their distances where ``metric="precomputed"``.
+        rows : array of int of shape (m,)
+            Their positions.
 
         Returns
         -------
-        ndarray of shape (n, n)
+        ndarray of shape (m, m)
             With zeros on its diagonal.
         """
+        X = np.asarray(X)
         if self._is_precomputed:
-            return np.asarray(rows, dtype=np.float64)
-        found = self._distances(np.asarray(rows), np.asarray(rows))
+            return np.asarray(X[np.ix_(rows, rows)], dtype=np.float64)
+        found = self._distances(X[rows], X[rows])
         np.fill_diagonal(found, 0.0)
         return found
 

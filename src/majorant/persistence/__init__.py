@@ -186,7 +186,8 @@ def _check_columns(estimator: Any, estimates: Sequence[str]) -> None:
     n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise SavedModelError(f"its n_features_in_ is {n!r}, and a whole number from 1")
-    if n > sum(np.size(getattr(estimator, name)) for name in estimates):
+    held = sum(np.size(getattr(estimator, name)) for name in estimates)
+    if n > held + sum(value.size for value in vars(estimator).values() if isinstance(value, np.ndarray)):
         raise SavedModelError(f"its n_features_in_ is {n}, and it has not that many estimates")
     if names is not None and np.shape(names) != (n,):
         raise SavedModelError(f"its feature_names_in_ have shape {np.shape(names)}, and it has {n} columns")

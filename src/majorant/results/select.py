@@ -55,7 +55,7 @@ def select(
 
     A clustering without a likelihood has the mean silhouette [3]_ instead, which is higher where rows are nearer to
     their own cluster, on average, than to the next one: of all rows up to 2000, and else of 2000 that are spread over
-    each cluster. It is not defined for one cluster, and candidates within .02 of the best are named.
+    each cluster. It is not defined for one cluster nor for weights, and candidates within .02 of the best are named.
 
     Parameters
     ----------
@@ -258,6 +258,8 @@ def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping
         If it has no such criterion, or none for weighted rows.
     """
     if criterion == SILHOUETTE:
+        if "sample_weight" in arguments:
+            raise TypeError("silhouettes are not defined for weighted rows: compare sizes without weights")
         return mean_silhouette(fitted, X)
     if hasattr(fitted, f"{criterion}_"):
         return float(getattr(fitted, f"{criterion}_"))

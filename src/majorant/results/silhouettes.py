@@ -58,11 +58,10 @@ def measure_silhouettes(
         return None
     rows = thinned_rows(labels, sizes)
     if hasattr(model, "distances_between"):
-        is_table = model.metric == "precomputed"
-        between = X[np.ix_(rows, rows)] if is_table else model.distances_between(X[rows])
-        values = silhouette_samples(between, labels[rows], metric="precomputed")
+        values = silhouette_samples(model.distances_between(X, rows), labels[rows], metric="precomputed")
     else:
-        values = silhouette_samples(X[rows], labels[rows])
+        chosen = X[rows] if issparse(X) else X[rows] - X[rows].mean(axis=0)  # squares far from zero leave no digits
+        values = silhouette_samples(chosen, labels[rows])
     values = np.asarray(values, dtype=np.float64)
     sums = np.bincount(labels[rows], weights=values, minlength=len(sizes))
     counts = np.bincount(labels[rows], minlength=len(sizes))
