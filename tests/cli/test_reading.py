@@ -109,6 +109,28 @@ def test_workbooks(majorant: Majorant, plain: pl.DataFrame) -> None:
     assert 'book.xlsx has no sheet "third". Sheets: first, second one, below.' in words
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (["a", "b", "a"], 'has two columns "a": rename one of them.'),
+        (["a", "b", None], "has values in column 3, which has no name"),
+    ],
+)
+def test_a_workbook_needs_names_of_its_own(header: list[str | None], said: str, majorant: Majorant) -> None:
+    pytest.importorskip("fastexcel")
+    import xlsxwriter
+
+    with xlsxwriter.Workbook("book.xlsx") as book:
+        sheet = book.add_worksheet()
+        for row, cells in enumerate([header, *([i % 2, i, i * i] for i in range(9))]):
+            for column, cell in enumerate(cells):
+                if cell is not None:
+                    sheet.write(row, column, cell)
+    answer = majorant(*FIT, "book.xlsx", *TO)
+    assert answer.status == 2 and said in answer.words, answer.err
+    assert not Path("run").exists()
+
+
 def test_a_workbook_holds_text_that_looks_like_a_formula_as_text(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     from majorant.cli.parts import write_table

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from majorant.cli.errors import CommandError, did_you_mean, listed, printable
-from majorant.cli.text_tables import AS_USUAL, Reading, as_numbers, first_long_line, read_text
+from majorant.cli.text_tables import AS_USUAL, Reading, as_numbers, first_long_line, read_text, refuse_repeated
 
 READABLE = ".csv, .tsv (also packed, as .csv.gz), .xlsx, .ods, .parquet, .arrow, .feather or .npz"
 NEEDS_EXCEL = 'pip install "majorant[excel]"'
@@ -149,7 +149,8 @@ def _read_workbook(stream: FileIO, reading: Reading) -> pl.DataFrame:
         raise CommandError("is a workbook, which is read by fastexcel; it is not there.", NEEDS_EXCEL) from error
     content = stream.read()
     try:
-        names = fastexcel.read_excel(content).sheet_names
+        book = fastexcel.read_excel(content)
+        names = book.sheet_names
     except fastexcel.FastExcelError as error:
         raise CommandError("is no workbook, or is damaged.", "Check that its ending says what it is.") from error
     sheet = reading.sheet or names[0]
@@ -165,7 +166,13 @@ def _read_workbook(stream: FileIO, reading: Reading) -> pl.DataFrame:
         infer_schema_length=None,
         raise_if_empty=False,
     )
-    return as_numbers(frame, reading)
+    unnamed = [name for name in frame.columns if name.startswith("__UNNAMED__")]
+    header = book.load_sheet(sheet, header_row=None, skip_rows=reading.skip_rows, n_rows=1, dtypes="string").to_polars()
+    refuse_repeated([name for name in (header.row(0) if header.height else ()) if name is not None])
+    for name in unnamed:
+        if frame[name].null_count() < frame.height:
+            raise CommandError(f"has values in column {frame.columns.index(name) + 1}, which has no name: give it one.")
+    return as_numbers(frame.drop(unnamed), reading)
 
 
 def _read_parquet(stream: FileIO, reading: Reading) -> pl.DataFrame:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, BinaryIO
 
@@ -129,9 +130,7 @@ def read_text(given: BinaryIO, reading: Reading) -> pl.DataFrame:
         raise CommandError(f"has numbers such as {names[0].strip()} in its first line: put column names above it.")
     if names[:1] == ["sep="]:
         raise CommandError(f'begins with "{header}": take that line out, or pass over it with --skip-rows 1.')
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise CommandError(f'has two columns "{repeated}": rename one of them.')
+    refuse_repeated(names)
     frame = pl.read_csv(
         stream,
         separator=separator,
@@ -143,6 +142,13 @@ def read_text(given: BinaryIO, reading: Reading) -> pl.DataFrame:
     if frame.width == 1 and len(words := header.split()) > 1 and _holds_words(frame.to_series(), len(words)):
         raise CommandError("has spaces between its columns: separate them by commas, semicolons, tabs or |.")
     return as_numbers(frame, reading)
+
+
+def refuse_repeated(names: Sequence[str]) -> None:
+    """Raise CommandError for a name of two columns, which a reader would change without a word."""
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise CommandError(f'has two columns "{repeated}": rename one of them.')
 
 
 def first_long_line(given: BinaryIO, reading: Reading) -> str:
