@@ -243,6 +243,13 @@ def test_what_r_calls_constants() -> None:
     np.testing.assert_array_equal(learned("I(pi * x)", with_pi)[1], learned("I(z * x)")[1])
 
 
+@pytest.mark.parametrize("text", ["poly(x, 2)", "poly(x, 2, raw=TRUE)", "poly(x, 2, True)", "bs(x, df=2, degree=2)"])
+def test_columns_of_a_term_count_from_1_as_in_r(text: str) -> None:
+    terms, design = learned(text)
+    assert terms.names == (f"{text}[1]", f"{text}[2]")
+    np.testing.assert_array_equal(terms.apply(nw.from_native(TABLE)), design)
+
+
 @pytest.mark.parametrize("text", ["one", "C(one)", "x*one", "0 + one"])
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas])
 def test_a_factor_of_one_level_is_refused(text: str, library: Any) -> None:

@@ -101,9 +101,11 @@ def require_formulaic() -> None:
 def functions() -> Mapping[str, Any]:
     """Return all that a formula may call or name apart from columns, by name."""
     from formulaic.transforms import TRANSFORMS
+    from formulaic.utils.stateful_transforms import stateful_transform
 
     found: dict[str, Any] = {name: getattr(np, name) for name in _ELEMENTWISE}
     found |= {name: TRANSFORMS[name] for name in (*_WITH_STATE, *_CONTRASTS)}
+    found["poly"] = stateful_transform(_poly)
     return {**found, **_VALUES, "I": _itself, "C": _levels, "factor": _levels, "cbind": _side_by_side}
 
 
@@ -423,6 +425,15 @@ def _plain(error: BaseException) -> str:
 
 def _itself(x: Any) -> Any:
     return x
+
+
+def _poly(x: Any, degree: int = 1, raw: bool = False, *, _state: Any = None) -> Any:
+    """Return formulaic's ``poly``, with the columns of raw powers counted from 1 too."""
+    from formulaic.materializers.types import FactorValues
+    from formulaic.transforms import TRANSFORMS
+
+    found = TRANSFORMS["poly"](x, degree, raw, _state=_state)
+    return FactorValues(found, column_names=tuple(map(str, range(1, degree + 1)))) if raw else found
 
 
 def with_levels_of_logicals(x: Any) -> Any:
