@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import majorant as mj
+
 from .estimators import ESTIMATORS, make, target
 
 WRONG: list[tuple[str, Any]] = [
@@ -42,3 +44,27 @@ def test_wrong_parameters_are_refused_by_name(model: type[Any], name: str, value
         estimator.fit(np.arange(60.0).reshape(20, 3), target(model, 20))
     assert repr(value) in str(error.value) or f"{value:g}" in str(error.value)
     assert vars(estimator) == before
+
+
+@pytest.mark.parametrize(
+    "value", [np.arange(900.0).reshape(300, 3), list(range(10**5)), "x" * 10**5], ids=["array", "list", "text"]
+)
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_errors_do_not_print_what_is_long(model: type[Any], value: Any) -> None:
+    refused = 0
+    for name, default in make(model).get_params().items():
+        if type(default) not in (int, float) or name in ("n_jobs", "random_state"):
+            continue
+        with pytest.raises((ValueError, TypeError)) as error:
+            make(model, **{name: value}).fit(np.arange(60.0).reshape(20, 3), target(model, 20))
+        assert name in str(error.value)
+        assert len(str(error.value)) < 500, name
+        refused += 1
+    assert refused
+
+
+def test_rows_given_for_a_method_are_not_printed() -> None:
+    x = np.linspace(0, 10, 300)[:, None]
+    model = mj.RegressionMixture(1).fit(x, np.sin(x[:, 0]))
+    with pytest.raises(ValueError, match=r"method must be one of .*; got ndarray of shape \(300, 1\)\.$"):
+        model.standard_errors(x, np.sin(x[:, 0]))  # type: ignore[arg-type]

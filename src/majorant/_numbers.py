@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
-from typing import Literal
+from reprlib import Repr
+from typing import Any, Literal
 
 Rounding = Literal["nearest", "down", "up"]
 
@@ -22,6 +23,10 @@ _USUAL_DECIMALS = {"SSE": 2}
 _OTHER_DECIMALS = 3
 _OBJECTIVE_DIGITS = 4
 _BOUND_DIGITS = 2
+_MOST_SHOWN = 10
+_BRIEF = Repr()
+_BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxfrozenset = _BRIEF.maxdict = _MOST_SHOWN
+_BRIEF.maxstring = _BRIEF.maxother = 200
 
 
 @dataclass(frozen=True)
@@ -141,3 +146,11 @@ def article(noun: str) -> str:
     """Return ``a`` or ``an``; a noun in capitals is spelled out ("an SSE")."""
     sounds = "AEFHILMNORSX" if noun[:3].isupper() else "AEIOUaeiou"
     return "an" if noun[:1] in sounds else "a"
+
+
+def briefly(value: Any) -> str:
+    """Return what was got as an error shows it: tables by their kind and shape, long lists cut."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and math.prod(shape) > _MOST_SHOWN:
+        return f"{type(value).__name__} of shape {shape}"
+    return _BRIEF.repr(value)

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from majorant._numbers import briefly
+
 
 def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
     """Return `value` as an int that is at least `low`.
@@ -28,9 +30,11 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
         If it is too small.
     """
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number{'' if low is None else f' of at least {low}'}; got {value!r}")
+        raise TypeError(
+            f"{name} must be a whole number{'' if low is None else f' of at least {low}'}; got {briefly(value)}"
+        )
     if low is not None and value < low:
-        raise ValueError(f"{name} must be at least {low}; got {value!r}")
+        raise ValueError(f"{name} must be at least {low}; got {briefly(value)}")
     return int(value)
 
 
@@ -47,7 +51,7 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     number = _as_float(name, value)
     if not low <= number <= high:
         expected = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"
-        raise ValueError(f"{name} must be {'a number' if low == -high == -np.inf else expected}; got {value!r}")
+        raise ValueError(f"{name} must be {'a number' if low == -high == -np.inf else expected}; got {briefly(value)}")
     return number
 
 
@@ -60,7 +64,7 @@ def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
     """
     number = _as_float(name, value)
     if not number > 0 or (finite and np.isinf(number)):
-        raise ValueError(f"{name} must be positive{' and finite' if finite else ''}; got {value!r}")
+        raise ValueError(f"{name} must be positive{' and finite' if finite else ''}; got {briefly(value)}")
     return number
 
 
@@ -74,7 +78,7 @@ def check_auto(name: str, value: Any) -> float | None:
 
 def _as_float(name: str, value: Any) -> float:
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r}")
+        raise TypeError(f"{name} must be a number; got {briefly(value)}")
     try:
         return float(value)
     except OverflowError as error:  # a whole number of hundreds of digits
@@ -149,13 +153,13 @@ def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str 
     if isinstance(value, str) and value in choices:
         return value
     allowed = ", ".join(repr(c) for c in choices) + or_else
-    raise ValueError(f"{name} must be one of {allowed}; got {value!r}.{did_you_mean(value, choices)}")
+    raise ValueError(f"{name} must be one of {allowed}; got {briefly(value)}.{did_you_mean(value, choices)}")
 
 
 def did_you_mean(value: Any, known: Sequence[str]) -> str:
     """Return `` Did you mean 'auto'?`` with the nearest known name, or "" if none is near."""
     by_lower_case = {name.lower(): name for name in reversed(known)}
-    near = get_close_matches(str(value).lower(), by_lower_case, n=1)
+    near = get_close_matches((value if isinstance(value, str) else briefly(value)).lower(), by_lower_case, n=1)
     return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
 
 

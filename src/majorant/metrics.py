@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant._validation import check_integer
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: A
     """
     hits, total = _checked(relevant, n_relevant)
     if n is not None and check_integer("n", n, low=1) > hits.shape[1]:
-        raise ValueError(f"n must be between 1 and {hits.shape[1]}, the length of the rankings; got {n!r}")
+        raise ValueError(f"n must be between 1 and {hits.shape[1]}, the length of the rankings; got {briefly(n)}")
     return float(average_precision(hits[:, :n], n_relevant=total).mean())
 
 
@@ -123,7 +124,7 @@ def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: A
     hits, total = _checked(relevant, n_relevant)
     levels = np.linspace(0, 1, 11) if recall is None else np.asarray(recall, dtype=np.float64)
     if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
-        raise ValueError(f"recall must be a list of levels between 0 and 1, such as [0.5, 1.0]; got {recall!r}")
+        raise ValueError(f"recall must be a list of levels between 0 and 1, such as [0.5, 1.0]; got {briefly(recall)}")
     found = np.cumsum(hits, axis=1)
     precision = found / np.arange(1, hits.shape[1] + 1)
     best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant.data.chunks import block_rows
 from majorant.data.storage import Piece, StoredRows, UnchangedFile, unreadable
 
@@ -50,7 +51,7 @@ class ArrowRows(StoredRows):
         self._paths = tuple(paths)
         self._files = [UnchangedFile(path) for path in self._paths]
         if isinstance(columns, str):
-            raise TypeError(f"columns must be a sequence of names; got {columns!r}: write [{columns!r}]")
+            raise TypeError(f"columns must be a sequence of names; got {briefly(columns)}: write [{columns!r}]")
         n_units = 0
         others = [name for name in (target, sample_weight) if name is not None]
         for path in self._paths:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from majorant._numbers import briefly
 from majorant._validation import did_you_mean
 from majorant.data.arrow import ArrowRows
 from majorant.data.chunks import Chunks
@@ -87,7 +88,7 @@ def _cache_folder(cache: str | Path | None) -> Path | None:
     if cache is None:
         return None
     if not isinstance(cache, str | Path) or cache == "":
-        raise TypeError(f'cache must be "disk", a folder, or None; got {cache!r}')
+        raise TypeError(f'cache must be "disk", a folder, or None; got {briefly(cache)}')
     folder = Path(tempfile.gettempdir()) if cache == "disk" else Path(cache)
     if not folder.is_dir():
         raise FileNotFoundError(
@@ -112,7 +113,7 @@ def _rows_of(
         return IteratedRows(source)
     if not isinstance(source, str | Path) or source == "":
         raise TypeError(
-            f"source must be the path of a file or folder, or a function that gives arrays; got {source!r}"
+            f"source must be the path of a file or folder, or a function that gives arrays; got {briefly(source)}"
             if isinstance(source, str)
             else f"source must be a path, or a function that gives arrays anew at every call; got "
             f"{type(source).__name__}: rows in memory are given to fit as they are, and what can be run through only "

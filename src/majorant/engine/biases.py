@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from majorant._numbers import briefly
 from majorant._validation import check_choice, check_integer
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, collect, tightest
@@ -339,7 +340,7 @@ def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.in
     if array.size == 0:
         return np.empty((0, 2), dtype=np.intp)
     if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{wanted}; got {array!r}" if array.size < 10 else f"{wanted}; got {_in_words(array)}")
+        raise ValueError(f"{wanted}; got {briefly(array)}" if array.size < 10 else f"{wanted}; got {_in_words(array)}")
     if array.min() < 0 or array.max() > np.iinfo(np.intp).max:
         raise ValueError(f"{wanted}; got {array.min() if array.min() < 0 else array.max()}")
     return array.astype(np.intp)

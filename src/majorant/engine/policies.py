@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant._numbers import briefly
 from majorant._validation import check_integer, check_real
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, tightest
@@ -41,11 +42,11 @@ class BoundPolicy:
         eta: Any = self.eta
         hot_start: Any = self.hot_start
         if isinstance(eta, bool) or not isinstance(eta, Real):
-            raise TypeError(f"eta must be a number in (0, 1]; got {eta!r}")
+            raise TypeError(f"eta must be a number in (0, 1]; got {briefly(eta)}")
         if not 0 < self.eta <= 1:
-            raise ValueError(f"eta must lie in (0, 1]; got {self.eta!r}")
+            raise ValueError(f"eta must lie in (0, 1]; got {briefly(self.eta)}")
         if not (hot_start is None or isinstance(hot_start, bool | np.bool_)):
-            raise TypeError(f"hot_start must be True, False or None; got {hot_start!r}")
+            raise TypeError(f"hot_start must be True, False or None; got {briefly(hot_start)}")
 
     def prepare(
         self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
@@ -203,10 +204,12 @@ class GrowingSubset(BoundPolicy):
         super().__post_init__()
         if self.schedule is not None:
             if not isinstance(self.schedule, tuple) or not self.schedule:
-                raise TypeError(f"schedule must be a tuple of shares such as (0.1, 0.5, 1.0); got {self.schedule!r}")
+                raise TypeError(
+                    f"schedule must be a tuple of shares such as (0.1, 0.5, 1.0); got {briefly(self.schedule)}"
+                )
             for share in self.schedule:
                 if check_real("schedule", share, low=0.0, high=1.0) == 0:
-                    raise ValueError(f"schedule must hold shares above 0 and at most 1; got {self.schedule!r}")
+                    raise ValueError(f"schedule must hold shares above 0 and at most 1; got {briefly(self.schedule)}")
 
     def propose(self, view: View, price: float) -> Latent:
         last, tight = view.block.memory[KEPT], view.tight
@@ -337,7 +340,7 @@ def _check_bias(bias: Any) -> None:
     wanted = of_all if _has(bias, of_all[0]) else of_states
     lacking = [method for method in wanted if not _has(bias, method)]
     if len(lacking) == len(wanted):
-        raise TypeError(f"bias must be an object such as Balance(); got {bias!r}")
+        raise TypeError(f"bias must be an object such as Balance(); got {briefly(bias)}")
     if lacking:
         raise TypeError(
             f"{type(bias).__name__} lacks {' and '.join(lacking)}: a bias has the methods {', '.join(of_states)}, "
@@ -445,4 +448,4 @@ def check_bounds(value: Any) -> None:
     TypeError
     """
     if value is not None and not isinstance(value, BoundPolicy):
-        raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {value!r}")
+        raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {briefly(value)}")

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant.formulas.columns import refuse_missing, table_of
 from majorant.formulas.language import Sides, Term, check_column, expression, read, require_formulaic, variables_of
 from majorant.formulas.terms import Array, Terms
@@ -311,7 +312,7 @@ def _read_all(
     if gating is not None:
         gates = read(gating, columns)
         if gates.response or gates.groups is not None or gates.offset:
-            raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {gating!r}")
+            raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {briefly(gating)}")
         found["gating"] = gates.terms
     further = [*found.values(), *(expression(other, columns) for other in others)]
     elsewhere = [name for terms in further for name in variables_of(terms, columns)]

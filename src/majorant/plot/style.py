@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -73,7 +75,7 @@ def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[in
     names = feature_names(model)
     given = list(range(min(2, len(names)))) if features is None else list(features)
     if isinstance(features, str) or len(given) not in (1, 2):
-        raise ValueError(f"features must be one or two columns, such as (0, 1); got {features!r}")
+        raise ValueError(f"features must be one or two columns, such as (0, 1); got {briefly(features)}")
     found = []
     for feature in given:
         if isinstance(feature, str):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Literal
 
-from majorant._numbers import Rounding, article, objective_format, rounded_up
+from majorant._numbers import Rounding, article, briefly, objective_format, rounded_up
 
 PROVED = 1e-5
 """Largest relative gap that counts as zero."""
@@ -71,7 +71,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         if self.sense not in ("min", "max"):
-            raise ValueError(f"sense must be 'min' or 'max'; got {self.sense!r}")
+            raise ValueError(f"sense must be 'min' or 'max'; got {briefly(self.sense)}")
         if math.isnan(self.bound) or not math.isfinite(self.objective):
             raise ValueError(f"bound and objective must be numbers; got {self.bound} and {self.objective}")
         if self._shortfall < -PROVED * max(abs(self.objective), abs(self.bound)):

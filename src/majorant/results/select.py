@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from majorant._frames import check_row_names
-from majorant._numbers import plural_of
+from majorant._numbers import briefly, plural_of
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.results.selection import CRITERIA, SILHOUETTE, UNDETERMINED, UNFITTED, Candidate, Selection
@@ -180,7 +180,7 @@ def _check_formula(est: Any, y: Any) -> None:
 def _sizes(n_components: int | Iterable[int]) -> list[int]:
     given: Any = [n_components] if isinstance(n_components, Integral) else n_components
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(f"n_components must be whole numbers such as range(1, 7); got {n_components!r}")
+        raise TypeError(f"n_components must be whole numbers such as range(1, 7); got {briefly(n_components)}")
     sizes = list(dict.fromkeys(check_integer("n_components", size, low=1) for size in given))
     if not sizes:
         raise ValueError("n_components holds no number: give at least one, such as range(1, 7)")

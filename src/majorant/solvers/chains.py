@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from majorant import _kernels
+from majorant._numbers import briefly
 from majorant.data.chunks import effective_threads
 
 GROUP = 1 << 15
@@ -120,7 +121,7 @@ class Chains:
             )
         self.offsets = np.array([0, n]) if offsets is None else _integers("offsets", offsets, np.int64)
         if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != n or (np.diff(self.offsets) < 0).any():
-            raise ValueError(f"offsets must ascend from 0 to the number of positions, {n}; got {self.offsets!r}")
+            raise ValueError(f"offsets must ascend from 0 to the number of positions, {n}; got {briefly(self.offsets)}")
         self.table = None if table is None else _integers("table", table, np.int32)
         if self.table is not None and self.table.shape != (n,):
             raise ValueError(f"table must have one entry per position, shape ({n},); got shape {self.table.shape}")
@@ -313,7 +314,7 @@ def _scores(name: str, values: Any, ndim: int, shape: str) -> NDArray[np.float64
 def _integers(name: str, values: Any, dtype: Any) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
-        raise ValueError(f"{name} must be a row of integers; got {values!r}")
+        raise ValueError(f"{name} must be a row of integers; got {briefly(values)}")
     return np.ascontiguousarray(array, dtype=dtype)
 
 

@@ -9,6 +9,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant.solvers.symmetric_tensors import expand, index_tuples, multiplicities, positions
 
 Array = NDArray[np.float64]
@@ -264,7 +265,7 @@ def _unfolded(v: Array, d: int, order: int) -> Array:
 
 def _check(gram: Array, target: Array, d: int, order: int, penalty: float) -> None:
     if order not in (2, 3):
-        raise ValueError(f"order must be 2 (symmetric matrices) or 3 (symmetric tensors); got {order!r}")
+        raise ValueError(f"order must be 2 (symmetric matrices) or 3 (symmetric tensors); got {briefly(order)}")
     n = len(index_tuples(d, order))
     if gram.shape != (n, n) or target.shape != (n,):
         raise ValueError(
@@ -274,4 +275,4 @@ def _check(gram: Array, target: Array, d: int, order: int, penalty: float) -> No
     if not (np.isfinite(gram).all() and np.isfinite(target).all()):
         raise ValueError("gram and target must hold finite numbers")
     if not 0 <= penalty < np.inf:
-        raise ValueError(f"penalty must be a finite number of at least 0; got {penalty!r}")
+        raise ValueError(f"penalty must be a finite number of at least 0; got {briefly(penalty)}")

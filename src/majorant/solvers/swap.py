@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant._numbers import briefly
 
 SAME = 1e-7
 """Objectives with a smaller relative difference are the same optimum."""
@@ -204,7 +205,7 @@ def _plan(effort: str | Effort, n: int, d: int, k: int) -> Effort:
     if isinstance(effort, Effort):
         return effort
     if effort not in EFFORTS:
-        raise ValueError(f"effort must be one of {list(EFFORTS)} or an Effort; got {effort!r}")
+        raise ValueError(f"effort must be one of {list(EFFORTS)} or an Effort; got {briefly(effort)}")
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
     plan = replace(
         plan,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from majorant._numbers import briefly
 from majorant.results.certificate import Certificate
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
@@ -79,13 +80,15 @@ def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Ar
     d = x.shape[1]
     if isinstance(covariance_at_least, str):
         if covariance_at_least != "fitted":
-            raise ValueError(f"covariance_at_least must be 'fitted', a number or an array; got {covariance_at_least!r}")
+            raise ValueError(
+                f"covariance_at_least must be 'fitted', a number or an array; got {briefly(covariance_at_least)}"
+            )
         return FITTED_SHARE * common_part(covariances), "half of the fitted ones"
     try:
         given = np.asarray(covariance_at_least, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"covariance_at_least must be 'fitted', a number or an array; got {covariance_at_least!r}"
+            f"covariance_at_least must be 'fitted', a number or an array; got {briefly(covariance_at_least)}"
         ) from None
     singular = ValueError("covariance_at_least must be positive definite: no direction may have variance zero")
     if given.ndim == 0:

@@ -257,6 +257,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         check_integer("n_components", self.n_components, low=1)
         check_integer("max_iter", self.max_iter, low=0)
         check_real("tol", self.tol, low=0.0)
+        check_integer("verbose_interval", self.verbose_interval, low=1)
         check_real("reg_covar", self.reg_covar, low=0.0, high=np.finfo(np.float64).max)
         check_choice("covariance_type", self.covariance_type, list(COVARIANCE_TYPES))
         check_choice("init_params", self.init_params, list(INIT_PARAMS))

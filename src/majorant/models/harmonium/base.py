@@ -43,7 +43,7 @@ from majorant.models.harmonium.variables import (
     rows_of_views,
     scale_of,
 )
-from majorant.models.harmonium.views import View, check_views
+from majorant.models.harmonium.views import View, check_flag, check_views
 from majorant.results.certificate import Certificate
 from majorant.search import SearchReport
 from majorant.solvers.logistic import logistic_probabilities
@@ -80,8 +80,7 @@ class HarmoniumBase(
         check_auto("l2", self.l2)
         if check_integer("n_folds", self.n_folds, low=1) > FOLDS:
             raise ValueError(f"n_folds, the number of folds held out, must be 1 to {FOLDS}; got {self.n_folds}")
-        if not isinstance(self.grow, bool | np.bool_):
-            raise TypeError(f"grow must be True or False; got {self.grow!r}")
+        check_flag("grow", self.grow)
         if self.grow and self.method == "cd":
             raise ValueError(
                 "grow=True adds what the certificate finds, and method='cd' has none: give grow=False and as many "

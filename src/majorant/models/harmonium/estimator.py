@@ -7,6 +7,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from majorant._numbers import briefly
 from majorant._validation import check_choice, check_sample_weight
 from majorant.models.harmonium.base import HarmoniumBase
 from majorant.models.harmonium.layout import Supervision
@@ -243,7 +244,9 @@ class Harmonium(HarmoniumBase):
         if len(views) == 1:
             raise ValueError(f"select_by={self.select_by!r} is the only view: there are none to tell it from")
         if not isinstance(self.l2, str):
-            raise ValueError(f"select_by={self.select_by!r} chooses the penalty: give l2='auto'; got l2={self.l2!r}")
+            raise ValueError(
+                f"select_by={self.select_by!r} chooses the penalty: give l2='auto'; got l2={briefly(self.l2)}"
+            )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Compute the mean log pseudo-likelihood of rows (natural logarithm), without penalty.

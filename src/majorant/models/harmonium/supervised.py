@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._numbers import briefly
 from majorant._validation import (
     check_auto,
     check_choice,
@@ -237,7 +238,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedHarmonium):  # type: ignor
         if self.method == "cd" and self.loss == "log" and too_small:
             raise ValueError(
                 "method='cd' with loss='log' counts the label as a view once at least: give loss_weight=1 or more; "
-                f"got {self.loss_weight!r}"
+                f"got {briefly(self.loss_weight)}"
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -469,7 +470,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedHarmonium):  # type: ignore[
             odd = not_a_number(y)
             if odd is None:
                 raise
-            raise ValueError(f"y must hold numbers; got {odd!r}. For labels take HarmoniumClassifier") from error
+            raise ValueError(f"y must hold numbers; got {briefly(odd)}. For labels take HarmoniumClassifier") from error
 
     def _target(self, y: Any, tables: dict[str, Table], weights: Array | None) -> NDArray[Any]:
         return standardised_target(self._numbers(y, tables), self.y_mean_, self.y_scale_, weights)

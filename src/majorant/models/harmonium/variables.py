@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from majorant._numbers import briefly
 from majorant._validation import levels_to_user
 from majorant.data.chunks import BLOCK_BYTES, Block, Chunks
 from majorant.models.harmonium.layout import Layout, Seen, Supervision
@@ -243,7 +244,7 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
 def _levels(values: NDArray[Any], view: str, column: str) -> NDArray[Any]:
     odd = next((v for v in values.tolist() if isinstance(v, Iterable) and not isinstance(v, str | bytes)), None)
     if odd is not None:
-        raise TypeError(f"column {column!r} of view {view!r} must hold numbers or texts; got {odd!r}")
+        raise TypeError(f"column {column!r} of view {view!r} must hold numbers or texts; got {briefly(odd)}")
     try:
         levels = np.array(sorted(set(values.tolist())))
     except TypeError as error:

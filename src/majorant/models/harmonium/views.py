@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant._validation import check_integer, check_positive, check_real, did_you_mean
 from majorant.registry import value_class
 
@@ -55,7 +56,7 @@ class Gaussian:
         if not isinstance(self.whiten, bool | np.bool_) and not (
             isinstance(self.whiten, str) and self.whiten == "auto"
         ):
-            raise ValueError(f"view {name!r}: whiten must be True, False or 'auto'; got {self.whiten!r}")
+            raise ValueError(f"view {name!r}: whiten must be True, False or 'auto'; got {briefly(self.whiten)}")
         if self.variance is not None:
             check_positive(f"view {name!r}: variance", self.variance, finite=True)
             check_real(f"view {name!r}: variance", self.variance, low=LEAST_VARIANCE, high=MOST_VARIANCE)
@@ -101,7 +102,7 @@ class Bernoulli:
         """
         if self.binarize is not None:
             check_real(f"view {name!r}: binarize", self.binarize, low=0.0)
-        _check_flag(f"view {name!r}: latent_edges", self.latent_edges)
+        check_flag(f"view {name!r}: latent_edges", self.latent_edges)
         if self.edges is None:
             return
         try:
@@ -110,7 +111,8 @@ class Bernoulli:
             pairs = [()]
         if isinstance(self.edges, str) or not all(len(pair) == 2 for pair in pairs):
             raise TypeError(
-                f"view {name!r}: edges must be a list of pairs of columns, such as [(0, 1), (1, 2)]; got {self.edges!r}"
+                f"view {name!r}: edges must be a list of pairs of columns, such as [(0, 1), (1, 2)]; "
+                f"got {briefly(self.edges)}"
             )
 
 
@@ -163,7 +165,7 @@ class Chain:
             check_integer(f"view {name!r}: n_steps", self.n_steps, low=1)
         if self.columns is not None and self.n_steps is None:
             raise ValueError(f"view {name!r}: give n_steps, the number of paragraphs that its columns are")
-        _check_flag(f"view {name!r}: latent_transitions", self.latent_transitions)
+        check_flag(f"view {name!r}: latent_transitions", self.latent_transitions)
         if self.binarize is not None:
             check_real(f"view {name!r}: binarize", self.binarize, low=0.0)
 
@@ -192,9 +194,15 @@ class Categorical:
         """Accept any parameters: columns are checked against X."""
 
 
-def _check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: Any) -> None:
+    """Raise TypeError if a parameter is not True or False.
+
+    Raises
+    ------
+    TypeError
+    """
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}")
+        raise TypeError(f"{name} must be True or False; got {briefly(value)}")
 
 
 View = Gaussian | Bernoulli | Chain | Categorical
@@ -218,24 +226,25 @@ def check_views(views: Any) -> dict[str, View]:
         return {"x": Gaussian()}
     if not isinstance(views, Mapping):
         raise TypeError(
-            f"views must be a dictionary of names and views, such as {{'tags': Bernoulli()}}; got {views!r}"
+            f"views must be a dictionary of names and views, such as {{'tags': Bernoulli()}}; got {briefly(views)}"
         )
     if not views:
         raise ValueError("views is empty: name at least one view, or leave it out for one Gaussian view of all columns")
     found = {}
     for name, view in views.items():
         if not isinstance(name, str):
-            raise TypeError(f"views must have texts as names; got {name!r}")
+            raise TypeError(f"views must have texts as names; got {briefly(name)}")
         if isinstance(view, str):
             if view.lower() not in KINDS:
                 raise ValueError(
                     f"view {name!r} must be Gaussian, Bernoulli, Chain or Categorical, or one of "
-                    f"{', '.join(map(repr, KINDS))}; got {view!r}.{did_you_mean(view.lower(), list(KINDS))}"
+                    f"{', '.join(map(repr, KINDS))}; got {briefly(view)}.{did_you_mean(view.lower(), list(KINDS))}"
                 )
             view = KINDS[view.lower()]()
         if not isinstance(view, View):
             raise TypeError(
-                f"view {name!r} must be Gaussian(...), Bernoulli(...), Chain(...) or Categorical(...); got {view!r}: "
+                f"view {name!r} must be Gaussian(...), Bernoulli(...), Chain(...) or Categorical(...); "
+                f"got {briefly(view)}: "
                 "a list of columns goes inside, as in Gaussian([0, 1])"
             )
         view.check(name)
@@ -278,11 +287,13 @@ def _listed(columns: Any, n_columns: int, name: str) -> list[Any]:
         try:
             return list(range(*columns.indices(n_columns)))
         except (TypeError, ValueError) as error:
-            raise TypeError(f"view {name!r}: a slice of columns is one of numbers; got {columns!r}") from error
+            raise TypeError(f"view {name!r}: a slice of columns is one of numbers; got {briefly(columns)}") from error
     if isinstance(columns, str):
         return [columns]
     if np.ndim(columns) != 1:
-        raise TypeError(f"view {name!r}: columns must be a list of numbers or names, or a slice; got {columns!r}")
+        raise TypeError(
+            f"view {name!r}: columns must be a list of numbers or names, or a slice; got {briefly(columns)}"
+        )
     return list(columns)
 
 
@@ -295,7 +306,7 @@ def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> 
         return names.index(column)
     if isinstance(column, bool | np.bool_) or not isinstance(column, int | np.integer):
         mask = ": of a mask give np.flatnonzero" if isinstance(column, bool | np.bool_) else ""
-        raise TypeError(f"view {view!r}: a column is a number or a name; got {column!r}{mask}")
+        raise TypeError(f"view {view!r}: a column is a number or a name; got {briefly(column)}{mask}")
     if not -n_columns <= column < n_columns:
         raise ValueError(f"view {view!r}: X has {n_columns} columns, and none is number {column}")
     return int(column) % n_columns
@@ -326,7 +337,7 @@ def _end(end: Any, view: str, names: list[str]) -> int:
             raise ValueError(f"view {view!r} has no column {end!r}, which edges name.{did_you_mean(end, names)}")
         return names.index(end)
     if isinstance(end, bool | np.bool_) or not isinstance(end, int | np.integer):
-        raise TypeError(f"view {view!r}: edges are pairs of numbers or names of columns; got {end!r}")
+        raise TypeError(f"view {view!r}: edges are pairs of numbers or names of columns; got {briefly(end)}")
     if not 0 <= end < len(names):
         raise ValueError(f"view {view!r} has {len(names)} columns, and none is number {end}, which edges name")
     return int(end)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from majorant._numbers import briefly
 from majorant._validation import check_choice
 from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson, Product
 from majorant.engine.mixture import Array
@@ -362,7 +363,8 @@ def emissions(
         return (replace(found, has_constant=has_constant) if isinstance(found, LinesEmission) else found,)
     if not isinstance(emission, list | tuple) or not emission:
         raise TypeError(
-            f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one per column; got {emission!r}"
+            f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one per column; "
+            f"got {briefly(emission)}"
         )
     if len(emission) != n_features:
         raise ValueError(f"emission names {len(emission)} columns; X has {n_features}")

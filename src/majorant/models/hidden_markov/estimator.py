@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from majorant._numbers import briefly
 from majorant._validation import check_enough_rows, check_integer
 from majorant.data.chunks import Chunks
 from majorant.data.rows import unobserved_message
@@ -365,7 +366,7 @@ class HiddenMarkovModel(FittedMarkovModel):
             if learned.formula.features.names or self.lags:
                 if self.emission not in ("gaussian", "regression"):
                     raise ValueError(
-                        f"terms of a formula explain a normal target; got emission={self.emission!r}: write "
+                        f"terms of a formula explain a normal target; got emission={briefly(self.emission)}: write "
                         f"{learned.formula.response.names[0]} ~ 1, or leave emission out"
                     )
                 self.set_params(emission="regression", fit_intercept=learned.has_constant)
@@ -382,9 +383,11 @@ class HiddenMarkovModel(FittedMarkovModel):
         super()._check_parameters()
         chain_of(self.n_components, self.start, self.allowed)
         if check_integer("lags", self.lags, low=0) and self.emission != "regression":
-            raise ValueError(f'lags={self.lags} are those of emission="regression"; got emission={self.emission!r}')
+            raise ValueError(
+                f'lags={self.lags} are those of emission="regression"; got emission={briefly(self.emission)}'
+            )
         if not self.fit_intercept and self.emission != "regression":
-            raise ValueError(f'fit_intercept=False is of emission="regression"; got emission={self.emission!r}')
+            raise ValueError(f'fit_intercept=False is of emission="regression"; got emission={briefly(self.emission)}')
 
     def _learn(self, X: Any, sequences: Sequences, sequence_weight: Any) -> Array:
         """Learn the columns; return the rows as numbers, with own lags."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from majorant._numbers import briefly
 from majorant._validation import check_real
 from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.emissions import Emission
@@ -91,7 +92,7 @@ class Forecast:
         ndarray of shape (n_sequences, n_steps, n_features)
         """
         if not 0 < check_real("p", p, low=0.0, high=1.0) < 1:
-            raise ValueError(f"p must be strictly between 0 and 1; got {p!r}")
+            raise ValueError(f"p must be strictly between 0 and 1; got {briefly(p)}")
         columns = zip(self._marginals, self._ranges, strict=True)
         return np.stack([self._quantile(own, levels, is_whole, p) for own, (levels, is_whole) in columns], axis=2)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from majorant._numbers import briefly
 from majorant._validation import check_real
 from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.forecast import Forecast
@@ -47,7 +48,7 @@ class DrawnForecast(Forecast):
     def density(self, values: Any, column: int = 0) -> Array:
         """Return densities of values: the mean over drawn paths of those given the path so far."""
         if column != 0:
-            raise ValueError(f"an autoregression forecasts its target, column 0 of X; got column={column!r}")
+            raise ValueError(f"an autoregression forecasts its target, column 0 of X; got column={briefly(column)}")
         x = np.asarray(values, dtype=np.float64)
         every = [norm.pdf(one, self._centres, self._deviations).mean(axis=2) for one in x]
         return np.moveaxis(np.array(every), 0, 2)
@@ -55,7 +56,7 @@ class DrawnForecast(Forecast):
     def quantile(self, p: float) -> Array:
         """Return the quantile of the drawn rows."""
         if not 0 < check_real("p", p) < 1:
-            raise ValueError(f"p must be strictly between 0 and 1; got {p!r}")
+            raise ValueError(f"p must be strictly between 0 and 1; got {briefly(p)}")
         return np.asarray(np.quantile(self.paths, p, axis=2)[:, :, None])
 
 

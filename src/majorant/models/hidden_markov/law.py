@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from majorant._numbers import briefly
 from majorant._validation import check_choice
 from majorant.laws import Chain, GatedChain
 from majorant.models.hidden_markov.sequences import Sequences
@@ -40,7 +41,9 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: i
         return GatedChain(width, start, may) if width else Chain(start, may)
     first = np.asarray(start, dtype=np.float64)
     if first.shape != (k,) or not (first >= 0).all() or abs(first.sum() - 1) > 1e-9:
-        raise ValueError(f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {start!r}")
+        raise ValueError(
+            f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {briefly(start)}"
+        )
     return GatedChain(width, first, may) if width else Chain(first, may)
 
 

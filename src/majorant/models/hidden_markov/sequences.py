@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._frames import check_entry_names
+from majorant._numbers import briefly
 from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.formulas import column_of, is_table
 
@@ -186,7 +187,7 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> tuple[NDArray[np.intp],
         return check_groups(groups, n)
     sizes = np.asarray(lengths)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
-        raise ValueError(f"lengths must be positive whole numbers, one per sequence; got {lengths!r}")
+        raise ValueError(f"lengths must be positive whole numbers, one per sequence; got {briefly(lengths)}")
     if sizes.sum() != n:
         raise ValueError(f"lengths add up to {sizes.sum()}; X has {n} rows")
     return np.repeat(np.arange(len(sizes)), sizes), None

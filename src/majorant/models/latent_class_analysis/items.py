@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._numbers import counted
+from majorant._numbers import briefly, counted
 from majorant._validation import check_choice, did_you_mean, is_missing
 from majorant.models.latent_class_analysis.kinds import KINDS, PREFIXES, Kind, Together, blocks_of, plain
 from majorant.registry import value_class
@@ -243,7 +243,9 @@ def _asked(asked: Any, names: Sequence[str]) -> list[str]:
             out[_column(key, names, "items")] = check_choice(f"items[{key!r}]", kind, choices)
         return out
     if not isinstance(asked, Sequence):
-        raise TypeError(f"items must be 'auto', a kind, a kind for each column, or a dict of them; got {asked!r}")
+        raise TypeError(
+            f"items must be 'auto', a kind, a kind for each column, or a dict of them; got {briefly(asked)}"
+        )
     if len(asked) != len(names):
         raise ValueError(f"items has {len(asked)} kinds, but X has {len(names)} columns")
     return [check_choice(f"items[{j}]", kind, choices) for j, kind in enumerate(asked)]
@@ -264,7 +266,7 @@ def _together(asked: Any, names: Sequence[str], kinds: Sequence[str] | None) -> 
     seen: set[int] = set()
     for block, items in blocks.items():
         if isinstance(items, str) or not isinstance(items, Iterable):
-            raise TypeError(f"correlated must list the items of block {block!r}; got {items!r}")
+            raise TypeError(f"correlated must list the items of block {block!r}; got {briefly(items)}")
         columns = tuple(_column(key, names, "correlated") for key in items)
         if not str(block).isidentifier() or block in {PREFIXES.get(kind, kind) for kind in KINDS}:
             raise ValueError(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
+from majorant._numbers import briefly
 from majorant._validation import did_you_mean, is_missing
 from majorant.models.latent_class_analysis.items import Items, column_of
 from majorant.models.latent_class_analysis.kinds import KINDS, plain
@@ -166,7 +167,8 @@ def place_of(population: Any, names: Sequence[str]) -> int:
     if isinstance(population, int | np.integer) and not isinstance(population, bool) and 0 <= population < len(names):
         return int(population)
     raise ValueError(
-        f"population must be a column of X, by name or number; got {population!r}.{did_you_mean(population, names)}"
+        "population must be a column of X, by name or number; "
+        f"got {briefly(population)}.{did_you_mean(population, names)}"
     )
 
 
@@ -237,7 +239,7 @@ def free_items(equal: Any, names: Sequence[str]) -> tuple[int, ...]:
     if equal is None or isinstance(equal, str):
         if equal not in ("all", "none", None):
             raise ValueError(
-                f"equal_items must be 'all', 'none', or a list of items that are measured alike; got {equal!r}"
+                f"equal_items must be 'all', 'none', or a list of items that are measured alike; got {briefly(equal)}"
             )
         return () if equal == "all" else tuple(range(len(names)))
     if not isinstance(equal, Sequence | np.ndarray):

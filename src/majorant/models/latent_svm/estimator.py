@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._frames import check_row_names
+from majorant._numbers import briefly
 from majorant._validation import check_choice, check_positive, check_real
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy
@@ -251,7 +252,7 @@ class LatentSVC(MarginClassifier):
         super()._check_parameters()
         check_choice("form", self.form, FORMS)
         if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise TypeError(f"fit_intercept must be True or False; got {self.fit_intercept!r}")
+            raise TypeError(f"fit_intercept must be True or False; got {briefly(self.fit_intercept)}")
         check_real("intercept_scaling", check_positive("intercept_scaling", self.intercept_scaling), high=1e6)
 
     def _costs(self, labels: NDArray[Any]) -> NDArray[np.float64]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
+
 
 def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Find the labels with weight, and the number of each sample's label among them, -1 if it has no weight.
@@ -67,14 +69,16 @@ def class_factors(
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(masses.sum() / (len(classes) * masses))
     if not isinstance(class_weight, dict):
-        raise TypeError(f'class_weight must be None, "balanced" or a dict of numbers by label; got {class_weight!r}')
+        raise TypeError(
+            f'class_weight must be None, "balanced" or a dict of numbers by label; got {briefly(class_weight)}'
+        )
     names = np.unique(labels).tolist()
     unknown = [label for label in class_weight if label not in names]
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, which is no label of y ({_some(np.unique(labels))})")
     factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
     if factors.dtype.kind not in "iuf" or not ((factors > 0) & (factors < np.inf)).all():
-        raise ValueError(f"the numbers of class_weight must be positive and finite; got {class_weight!r}")
+        raise ValueError(f"the numbers of class_weight must be positive and finite; got {briefly(class_weight)}")
     return factors.astype(np.float64)
 
 

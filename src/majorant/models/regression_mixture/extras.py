@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from majorant._numbers import briefly
 from majorant._validation import check_groups
 from majorant.models.mixture_rows import check_constant, checked_labels, labels_of_groups
 from majorant.solvers.responses import Response
@@ -57,7 +58,7 @@ def check_extras(
     if codes is not None and gates is not None:
         check_constant("gating", gates, codes, names)
     if trials is not None and not response.takes_trials:
-        raise ValueError(f'trials= goes with family="binomial"; got family={response.name!r}')
+        raise ValueError(f'trials= goes with family="binomial"; got family={briefly(response.name)}')
     counts = None if trials is None else _column("trials", trials, n)
     if counts is not None and ((counts < 1) | (counts != np.floor(counts))).any():
         at = int(np.flatnonzero((counts < 1) | (counts != np.floor(counts)))[0])
@@ -128,7 +129,7 @@ def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) ->
     if isinstance(shared, str) or not isinstance(shared, Iterable):
         raise TypeError(
             f"shared must be a list of columns by name or number, or 'intercept', such as ['intercept', 0]; "
-            f"got {shared!r}"
+            f"got {briefly(shared)}"
         )
     found: set[int] = set()
     for item in shared:

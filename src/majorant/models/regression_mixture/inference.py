@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._numbers import briefly
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
 from majorant.models.base import refuse_stored
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
@@ -128,7 +129,7 @@ class UncertainLines(FittedLines):
         [0.2, 0.2]
         """
         if not 0 < check_real("level", level) < 1:
-            raise ValueError(f"level must be between 0 and 1; got {level!r}")
+            raise ValueError(f"level must be between 0 and 1; got {briefly(level)}")
         made = self._resampled(method, X, y, resampling)
         if made is not None:
             return made.intervals(level)

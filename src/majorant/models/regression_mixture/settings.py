@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from majorant._numbers import briefly
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_runs
 from majorant.engine.policies import check_bounds
 from majorant.solvers.responses import RESPONSES, Response
@@ -34,7 +35,7 @@ def check_parameters(model: Any) -> None:
     if not isinstance(model.family, Response):
         check_choice("family", model.family, list(RESPONSES), or_else=", or a Response")
     if not 0 <= check_real("trim", model.trim, low=0.0) < 0.5:
-        raise ValueError(f"trim must be at least 0 and below 0.5; got {model.trim!r}")
+        raise ValueError(f"trim must be at least 0 and below 0.5; got {briefly(model.trim)}")
     check_choice("variance", model.variance, ["component", "common"])
     check_real("max_sigma_ratio", model.max_sigma_ratio, low=1.0)
     if model.min_component_size != "auto" or not isinstance(model.min_component_size, str):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._numbers import briefly
 from majorant._validation import (
     check_choice,
     check_integer,
@@ -230,7 +231,7 @@ class LatentStructuralSVM(MarginModel):
             )
         check_integer("n_init", self.n_init, low=1)
         if check_positive("tol", self.tol) >= 1:
-            raise ValueError(f"tol must be below 1; got {self.tol!r}")
+            raise ValueError(f"tol must be below 1; got {briefly(self.tol)}")
         check_integer("max_iter", self.max_iter, low=1)
         check_integer("max_passes", self.max_passes, low=1)
         check_verbose(self.verbose)

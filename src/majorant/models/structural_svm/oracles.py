@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant.solvers.structural_svm import Plane
 
 Vector = NDArray[np.float64]
@@ -88,7 +89,9 @@ def check_model(model: Any) -> None:
         raise TypeError(f"model must have the method {'; and '.join(missing)}; {type(model).__name__} has not")
     n_features = getattr(model, "n_features", None)
     if isinstance(n_features, bool) or not isinstance(n_features, Integral) or n_features < 1:
-        raise TypeError(f"model must have an attribute n_features, the length of joint_features; got {n_features!r}")
+        raise TypeError(
+            f"model must have an attribute n_features, the length of joint_features; got {briefly(n_features)}"
+        )
 
 
 class Oracles:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant._numbers import briefly
 from majorant.solvers.intervals import best_intervals, only_column
 from majorant.solvers.kmeans_bounds.multipliers import Work
 from majorant.solvers.kmeans_bounds.partition import partition_bound
@@ -118,7 +119,7 @@ def kmeans_lower_bound(
     c = np.ascontiguousarray(centres, dtype=np.float64)
     w = np.ones(len(x)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
     if effort not in _PLANS:
-        raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {effort!r}")
+        raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {briefly(effort)}")
     if x.ndim != 2 or c.ndim != 2 or x.shape[1] != c.shape[1] or len(c) == 0 or w.shape != (len(x),):
         raise ValueError(
             f"points must be (n, d), weights (n,) and centres (k, d) with k > 0; got {x.shape}, {w.shape} and {c.shape}"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._kernels import BoxSearch
+from majorant._numbers import briefly
 from majorant.data.measure import empirical_measure
 from majorant.engine.threads import one_thread
 from majorant.solvers.mixture_bounds.bumps import EPSILON, Bumps, whitened
@@ -123,7 +124,7 @@ def mixture_upper_bound(
     x = np.ascontiguousarray(points, dtype=np.float64)
     s = np.asarray(floor, dtype=np.float64)
     if effort not in _PLANS:
-        raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {effort!r}")
+        raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {briefly(effort)}")
     if x.ndim != 2 or len(x) == 0 or s.shape not in ((x.shape[1], x.shape[1]), x.shape[1:]):
         raise ValueError(f"points must be (n, d) with n > 0 and floor (d, d) or (d,); got {x.shape} and {s.shape}")
     if weights is not None and weights.shape != (len(x),):
