@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -483,3 +484,22 @@ def test_low_temperatures_on_few_rows_give_numbers(beta: float) -> None:
         )
         model = mj.RegressionMixture(2, beta=beta, random_state=0).fit(X, y)
         assert np.isfinite(model.log_likelihood_)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_counts_as_weights_are_rows_of_the_summary(family: str) -> None:
+    draws = np.random.default_rng(0)
+    y = np.where(draws.random(2000) < 0.3, draws.poisson(2, 2000), draws.poisson(12, 2000)).astype(float)
+    values, counts = np.unique(y, return_counts=True)
+    x = np.zeros((2000, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)  # of the constant column
+        of_rows = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y)
+        weighted = mj.RegressionMixture(2, family=family, random_state=0).fit(
+            x[: len(values)], values, sample_weight=counts
+        )
+    assert weighted.n_rows_ == of_rows.n_rows_ == 2000
+    assert f"{len(values)} rows of weight 2000, 1 feature" in str(weighted.summary())
+    assert "\n2000 rows, 1 feature" in str(of_rows.summary())
+    facts = [re.search(r"BIC.*?\n.*?\brows +(\d+)", str(model.summary()), re.DOTALL) for model in (of_rows, weighted)]
+    assert [fact[1] for fact in facts if fact] == ["2000", "2000"]

@@ -168,6 +168,8 @@ class RegressionMixture(CertifiableLines):
     group_responsibilities_ : ndarray of shape (n_groups, n_components), or None
     trimmed_ : ndarray of shape (n_samples,) of bool
         Rows that were trimmed.
+    n_rows_ : float
+        Rows of the fit, by their weights.
     n_samples_fit_ : int or None
         Rows of the fit where `responsibilities_` are not kept.
     n_features_in_ : int

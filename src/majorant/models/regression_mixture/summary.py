@@ -21,7 +21,7 @@ def regression_summary(model: Any) -> Summary:
     criteria = Facts(
         "fit",
         [Fact("log-likelihood", model.log_likelihood_, 3), Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)],
-        [Fact("AIC", model.aic_, 2), Fact("parameters", model.n_parameters_), Fact("rows", n)],
+        [Fact("AIC", model.aic_, 2), Fact("parameters", model.n_parameters_), Fact("rows", model.n_rows_, 0)],
     )
     has_noise = model._response.has_dispersion
     lines = Table(
@@ -60,10 +60,11 @@ def regression_summary(model: Any) -> Summary:
     look_out += [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
     family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"
+    weight = "" if np.isclose(model.n_rows_, n, rtol=1e-9) else f" of weight {model.n_rows_:.6g}"
     formula = getattr(model, "formula_", None)
     return Summary(
         f"mixture of regressions, {family}{counted(k, 'component')}",
-        f"{'' if formula is None else f'{formula.text}: '}{counted(n, 'row')}{groups}, {counted(d, 'feature')}",
+        f"{'' if formula is None else f'{formula.text}: '}{counted(n, 'row')}{weight}{groups}, {counted(d, 'feature')}",
         blocks,
         look_out,
     )
