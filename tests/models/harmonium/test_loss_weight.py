@@ -49,3 +49,18 @@ def test_the_weight_of_the_loss_is_the_one_that_is_worth_it_on_held_out_rows(kin
     assert kept.loss_weight_path_.shape == (0, 2)
     fixed = model(3, loss=kind, loss_weight="auto", l2=0.5).fit(X, y)
     assert fixed.l2_ == 0.5 and not len(fixed.l2_path_) and len(fixed.loss_weight_path_) == 4
+
+
+@pytest.mark.parametrize("noise", [0.1, 6.0])
+def test_a_weight_at_an_end_of_those_tried_is_told(noise: float) -> None:
+    g = np.random.default_rng(1)
+    h = g.normal(size=(80, 2))
+    X = h @ g.normal(size=(2, 5)) + 0.3 * g.normal(size=(80, 5))
+    model = mj.HarmoniumRegressor(3, loss_weight="auto").fit(X, h[:, 0] + noise * g.normal(size=80))
+    told = {1000.0: "1000, is the largest that was tried", 1.0: "1, is the smallest that was tried"}
+    said = " ".join(str(model.summary()).split())
+    assert [text in said for text in told.values()] == [model.loss_weight_ == weight for weight in told]
+    for weight in model.loss_weight_path_[:, 0]:  # as if it had been chosen
+        model.loss_weight_ = weight
+        said = " ".join(str(model.summary()).split())
+        assert [text in said for text in told.values()] == [weight == end for end in told]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,23 @@ def test_few_rows_and_other_forms(seed: int) -> None:
 def test_views_that_cannot_be_selected_by(views: dict[str, Any], given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mj.Harmonium(2, views=views, **given).fit({name: rows(0, 30)[name] for name in views})
+
+
+def test_a_factor_at_an_end_of_those_tried_is_told() -> None:
+    model = mj.Harmonium(4, views=VIEWS, select_by="b").fit(rows(0, 60))
+    view = next(view for view in model.views_ if view.name == "b")
+    told = {1.0: "The factor of b in the penalty is one", 64.0: "The factor of b in the penalty, 64, is the largest"}
+    model.penalty_path_ = np.array([(factor, 1.0) for factor in VIEW_PENALTIES])
+    for factor in VIEW_PENALTIES:
+        model.views_ = [replace(one, penalty=factor) if one is view else one for one in model.views_]
+        view = next(view for view in model.views_ if view.name == "b")
+        said = " ".join(str(model.summary()).split())
+        assert [text in said for text in told.values()] == [factor == end for end in told]
+
+
+def test_a_calibration_at_an_end_of_the_penalties_is_told() -> None:
+    g = np.random.default_rng(0)
+    X = {"a": g.normal(size=(100, 2)), "b": (g.random((100, 3)) < 0.5).astype(float)}
+    model = mj.Harmonium(2, views={"a": mj.Gaussian(), "b": mj.Bernoulli()}, l2=0.1).fit(X).calibrate(X)
+    assert model.readout_l2_ == {"b": 1.0}  # noise says nothing of noise
+    assert "The calibration of b has the largest penalty" in " ".join(str(model.summary()).split())

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._numbers import counted
+from majorant.models.harmonium.search import VIEW_PENALTIES
 from majorant.models.harmonium.variables import rows_of_views
 from majorant.models.harmonium.whitening import MOST_COLUMNS, ROWS_PER_COLUMN
+from majorant.solvers.logistic import PENALTIES
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, search_block
 
 Array = NDArray[np.float64]
@@ -50,6 +52,40 @@ def penalty_at_an_end(model: Any) -> str:
     return f"{said} Set l2 to {float(penalties[-1]) / 2:.3g} or less to see."
 
 
+def other_choices_at_an_end(model: Any) -> list[str]:
+    """Return what it means that another choice of the fit is the largest or the smallest of those compared."""
+    said = []
+    weights = getattr(model, "loss_weight_path_", np.zeros((0, 2)))[:, 0]
+    if len(weights) > 1 and model.loss_weight_ == weights[0]:
+        said.append(
+            f"The weight of the loss, {weights[0]:g}, is the largest that was tried: no smaller one lowers the "
+            "held-out loss by more than 3 %, and larger ones hardly change a fit."
+        )
+    elif len(weights) > 1 and model.loss_weight_ == weights[-1]:
+        said.append(
+            f"The weight of the loss, {weights[-1]:g}, is the smallest that was tried, and the held-out loss was "
+            "falling: a smaller one may be better."
+        )
+        if model.method_ != "cd" or getattr(model, "loss", "") != "log":  # which take no weight below one
+            said[-1] += f" Set loss_weight to {weights[-1] / 10:g} to see."
+    factors = model.penalty_path_[:, 0]
+    if len(factors) > 1 and view_penalty(model) == VIEW_PENALTIES[-1]:
+        said.append(
+            f"The factor of {model.select_by} in the penalty, {factors[-1]:g}, is the largest that was tried, and the "
+            "held-out loss was falling: a larger one may be better."
+        )
+    elif len(factors) > 1 and view_penalty(model) == factors[0]:
+        said.append(f"The factor of {model.select_by} in the penalty is one: larger ones are no better.")
+    for name, chosen in getattr(model, "readout_l2_", {}).items():
+        if chosen in (PENALTIES[0], PENALTIES[-1]):
+            end = "largest" if chosen == PENALTIES[0] else "smallest"
+            said.append(
+                f"The calibration of {name} has the {end} penalty that is compared by default, {chosen:g}: "
+                f"calibrate(X, l2=...) takes a {'larger' if chosen == PENALTIES[0] else 'smaller'} one."
+            )
+    return said
+
+
 def not_whitened(model: Any) -> list[str]:
     """Return a sentence for each view that is not whitened by default, though there are others: why not."""
     numbers = [view for view in model.views_ if view.kind == "gaussian"]
@@ -79,12 +115,17 @@ def held_out_loss_in_words(model: Any) -> str:
     return "Held-out loss" if told is None else f"Held-out loss of {told} given the other views"
 
 
+def view_penalty(model: Any) -> float:
+    """Return the factor of the view of `select_by` in the penalty."""
+    return next(float(view.penalty) for view in model.views_ if view.name == model.select_by)
+
+
 def view_penalty_in_words(model: Any) -> str:
     """Return the factor of the selected view in the penalty; "" without `select_by`."""
     told = getattr(model, "select_by", None)
     if told is None:
         return ""
-    factor = next(view.penalty for view in model.views_ if view.name == told)
+    factor = view_penalty(model)
     tried = ", ".join(f"{tried:g} ({loss:.4g})" for tried, loss in model.penalty_path_.tolist())
     compared = f"; tried (and held-out loss): {tried}" if tried else ""
     return f"Weights of {told} count {factor:g} times in the penalty, those of other views once{compared}."
@@ -164,7 +205,7 @@ def harmonium_summary(model: Any) -> Summary:
     ]
     title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
     shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
-    said = [penalty_at_an_end(model), *not_whitened(model)]
+    said = [penalty_at_an_end(model), *other_choices_at_an_end(model), *not_whitened(model)]
     return Summary(title, shape, blocks, [sentence for sentence in said if sentence])
 
 

@@ -8,6 +8,7 @@ from majorant.models.harmonium.summary import (
     SIGNS,
     has_grown,
     objective_in_words,
+    other_choices_at_an_end,
     penalty_at_an_end,
     view_penalty_in_words,
 )
@@ -115,6 +116,7 @@ def optimality_notes(representation: Representation) -> list[str]:
             loss = f"a loss of the target within one standard error of {loss}, and is the largest that has"
         texts.append(f"<b>The penalty</b> that is kept, in bold type, has {loss}; larger ones leave fewer components.")
         texts += _edge_of_the_path(representation)
+    texts += map(escaped, other_choices_at_an_end(representation.model))
     return [text for text in texts if text]
 
 
