@@ -379,7 +379,7 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
 
 def _column_types(table: Any) -> Iterable[tuple[Any, Any]]:
     """Return names and types of the columns of a data frame or an Arrow table; None and the type of anything else."""
-    if hasattr(table, "columns") and hasattr(table, "dtypes"):
+    if hasattr(table, "columns") and np.iterable(getattr(table, "dtypes", None)):  # one type for a column of Dask
         return zip(table.columns, table.dtypes, strict=True)
     if hasattr(table, "column_names") and hasattr(table, "schema"):
         return zip(table.column_names, table.schema.types, strict=True)
