@@ -44,6 +44,7 @@ from majorant.models.mixture_rows import (
     standardise_gating,
 )
 from majorant.models.mixture_summary import entry_names, mixture_summary
+from majorant.models.never_together import Matrices, never_together
 from majorant.models.row_arguments import rows_as
 from majorant.results.information import Errors, intervals, limits_of, standard_errors
 from majorant.summary import Summary
@@ -62,6 +63,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     regular_: bool
     degeneracy_: str
     separated_: str
+    never_together_: list[list[str]]
     n_rows_: float
     is_grouped_: bool
     is_labelled_: bool
@@ -353,11 +355,23 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
             n = self._weight_of(on)
         return float(-value * unit), float(n * unit), float(entropy * unit)
 
+    def _matrices(self) -> list[Matrices]:
+        """Return the estimates that are covariance matrices."""
+        return []
+
     def _errors(self, X: Any, **rows: Any) -> Errors:
         on, _ = self._on(X, **rows)
         theta = self._theta()
         with one_thread():
-            return standard_errors(on, theta, unbounded=undetermined_directions(on, theta))
+            found = standard_errors(on, theta, unbounded=undetermined_directions(on, theta))
+        return self._of_determined(on, found)
+
+    def _of_determined(self, on: OnData, found: Errors) -> Errors:
+        """Return errors that are NaN for covariances between columns that no row has cells of both."""
+        for matrices in self._matrices():
+            for i, j in never_together(on.data, matrices):
+                found.errors[matrices.estimate][..., [i, j], [j, i]] = np.nan
+        return found
 
     @rows_as("_on")
     def standard_errors(self, X: Any, **rows: Any) -> dict[str, Array]:

@@ -40,6 +40,7 @@ from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence
+from majorant.models.never_together import never_together, of_never_together
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
@@ -98,6 +99,8 @@ class MixtureEstimator(FittedMixture):
     degeneracy_ : str
     separated_ : str
         Which gating covariates separate the components, so that coefficients run to infinity; empty if none do.
+    never_together_ : list of [str, str]
+        Columns of a covariance that no row has cells of both, so that the rows do not determine it.
     is_grouped_ : bool
         Whether rows of one group share a component; criteria then need the groups.
     is_labelled_ : bool
@@ -403,6 +406,8 @@ class MixtureEstimator(FittedMixture):
         names = list(self.gating_names_in_) if directions.size else []
         law: Any = mixture.law
         self.separated_ = of_separated(directions, law.vector(ends.theta.law)[0], names) if names else ""
+        pairs = [(m.names, never_together(on.data, m)) for m in self._matrices()]
+        self.never_together_ = [[own[i], own[j]] for own, found_apart in pairs for i, j in found_apart]
         self.n_iter_ = len(self.trace_)
         unit = on.total_weight / contest.total_weight
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
@@ -445,7 +450,7 @@ class MixtureEstimator(FittedMixture):
     def _warnings(self, contest: Any) -> list[str]:
         """Return the warnings of the fit."""
         said = [] if self.regular_ else [degenerate_sentence(self)]
-        said += [self.separated_] if self.separated_ else []
+        said += filter(None, [self.separated_, of_never_together(self.never_together_)])
         if not self.converged_ and self.max_iter > 0:
             said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
         return said

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from majorant._numbers import plural_of
+from majorant.models.never_together import of_never_together
 from majorant.registry import card_of
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
@@ -26,11 +27,13 @@ def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Section 
         Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
         components_block(model, card.part) if components is None else components,
     ]
+    look_out = ["" if model.regular_ else degenerate_sentence(model), model.separated_]
+    look_out += [of_never_together(model.never_together_)]
     return Summary(
         f"{card.title}, {counted(k, card.part)}",
         counted(model.n_features_in_, "feature"),
         blocks,
-        [*([] if model.regular_ else [degenerate_sentence(model)]), *filter(None, [model.separated_])],
+        [text for text in look_out if text],
     )
 
 

@@ -20,6 +20,7 @@ from majorant.models.gaussian_mixture.given import Given
 from majorant.models.gaussian_mixture.lifting import Lifted, steadied
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.mixture_rows import ACCEPTED
+from majorant.models.never_together import Matrices
 from majorant.results.certificate import Certificate
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, Covariance, CovarianceType
 from majorant.solvers.gaussian import Mixture
@@ -108,12 +109,15 @@ class FittedGaussianMixture(FittedMixture):
         self.is_grouped_ = self.is_labelled_ = False
         self.n_parameters_ = self._mixture().n_parameters
         self.variance_ratios_ = self._kind.ratios(self._mixture().covariances, self._mixture().weights)
-        self.regular_, self.degeneracy_ = True, ""
+        self.regular_, self.degeneracy_, self.never_together_ = True, "", []
 
     @property
     def _kind(self) -> Covariance:
         """The type of the covariances of the fit."""
         return COVARIANCES[getattr(self, "covariance_type_", self.covariance_type)]
+
+    def _matrices(self) -> list[Matrices]:
+        return [Matrices("covariances", 0, self._feature_names())] if self._kind.has_matrices else []
 
     def _mixture(self) -> Mixture:
         weights, means, covariances = (

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from majorant.models.mixture_summary import components_block
+from majorant.models.never_together import of_never_together
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
 
@@ -29,7 +30,7 @@ def markov_summary(model: Any) -> Summary:
         f"hidden Markov model, {counted(k, 'state')}",
         counted(model.n_features_in_, "feature"),
         blocks,
-        [] if model.regular_ else [model.degeneracy_],
+        [*filter(None, [model.degeneracy_, model.separated_, of_never_together(model.never_together_)])],
     )
 
 

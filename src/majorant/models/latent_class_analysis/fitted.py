@@ -35,6 +35,7 @@ from majorant.models.latent_class_analysis.effects import (
     outcome_table,
 )
 from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, orders_of
+from majorant.models.latent_class_analysis.kinds import CorrelatedItems
 from majorant.models.latent_class_analysis.measures import (
     Classification,
     FitStatistics,
@@ -53,6 +54,7 @@ from majorant.models.latent_class_analysis.steps import Method, earlier_step, la
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.models.mixture_summary import mixture_summary
+from majorant.models.never_together import Matrices
 from majorant.models.row_arguments import rows_as
 from majorant.results.criteria import criteria
 from majorant.results.information import standard_errors
@@ -288,10 +290,19 @@ class FittedLatentClasses(MixtureEstimator):
         with one_thread():
             if method == "robust":
                 unbounded = undetermined_directions(on, theta)
-                return standard_errors(on, theta, unbounded=unbounded, meat=products_of_scores(on, theta)).errors
+                found = standard_errors(on, theta, unbounded=unbounded, meat=products_of_scores(on, theta))
+                return self._of_determined(on, found).errors
             seen, seed = self._seen(X, **rows)[0], int(check_random_state(self.random_state).randint(2**31))
             n = check_integer("n_resamples", n_resamples, low=2)
             return bootstrap_errors(on.mixture, theta, seen, n_resamples=n, seed=seed, tol=float(self.tol))
+
+    def _matrices(self) -> list[Matrices]:
+        blocks = enumerate(self.items_.blocks)
+        return [
+            Matrices(f"{block.prefix}_covariances", at, block.names)
+            for at, block in blocks
+            if isinstance(block, CorrelatedItems)
+        ]
 
     @rows_as("_on")
     def classification(self, X: Any, **rows: Any) -> Classification:

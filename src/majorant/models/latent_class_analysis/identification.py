@@ -32,17 +32,27 @@ class Identification:
     n_parameters, rank : int
     unidentified : tuple of str
         Names of estimates that the items do not determine.
+    never_together : tuple of str
+        Pairs of correlated items that no row of the fit answers both of, so that the rows do not determine their
+        covariances.
     """
 
     n_parameters: int
     rank: int
     unidentified: tuple[str, ...]
+    never_together: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """The result in a sentence."""
         if self.rank == self.n_parameters:
             return f"The items determine all {counted(self.n_parameters, 'parameter')}."
+        if self.never_together and not self.unidentified:
+            return (
+                f"The rows determine {self.rank} of {counted(self.n_parameters, 'parameter')}: no row answers both "
+                f"items of {'; '.join(self.never_together)}, so that their covariances cannot be told. Log-likelihood "
+                "is right; add rows that answer both, or take them for independent."
+            )
         few = ", ".join(self.unidentified[:4]) + (" and others" if len(self.unidentified) > 4 else "")
         return (
             f"The items determine {self.rank} of {counted(self.n_parameters, 'parameter')}, whatever the rows: {few} "
@@ -87,7 +97,9 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
     up, down = np.split(changes.reshape(2 * len(inner), -1), 2)
     rank, lost = undetermined(information, (up - down) / (2 * STEP))
     of_names = np.flatnonzero(lost.reshape(k, -1).any(axis=0)).tolist()
-    return Identification(len(inner), rank, tuple(names[i] for i in of_names))
+    apart = tuple(" and ".join(pair) for pair in model.never_together_)
+    rank -= len(apart) * (1 if model.variances == "shared" else k)  # each pair has a number of its own in a matrix
+    return Identification(len(inner), rank, tuple(names[i] for i in of_names), apart)
 
 
 def _patterns(model: Any, mixture: Mixture, theta: Any, random: np.random.Generator) -> tuple[Block, Array]:

@@ -1,0 +1,105 @@
+"""A covariance between columns that no row has cells of both is not determined: named, and without an error."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+import majorant as mj
+
+N = 300
+MODELS = [
+    (mj.GaussianMixture, {"covariance_type": "full"}, "covariances"),
+    (mj.GaussianMixture, {"covariance_type": "tied"}, "covariances"),
+    (mj.HiddenMarkovModel, {"covariance_type": "full"}, "covariances"),
+    (mj.HiddenMarkovModel, {"covariance_type": "tied"}, "covariances"),
+    (mj.LatentClassAnalysis, {"correlated": "all", "variances": "own"}, "normal_covariances"),
+    (mj.LatentClassAnalysis, {"correlated": "all", "variances": "shared"}, "normal_covariances"),
+    (mj.LatentClassAnalysis, {"correlated": {"three": [0, 1, 2]}, "variances": "shared"}, "three_covariances"),
+]
+
+
+def rows() -> NDArray[np.float64]:
+    """Two groups of rows; of columns 1 and 2 every row has one."""
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(N, 4))
+    x[:, 1] += x[:, 0]
+    x[: N // 2] += 4
+    x[::2, 1] = np.nan
+    x[1::2, 2] = np.nan
+    return x
+
+
+@pytest.mark.parametrize(("cls", "settings", "estimate"), MODELS)
+def test_the_pair_is_named_and_has_no_error(cls: type[Any], settings: dict[str, Any], estimate: str) -> None:
+    x = rows()
+    with pytest.warns(ConvergenceWarning, match="No row has cells of both columns: x2 and x3"):
+        model = cls(2, random_state=0, **settings).fit(x)
+    assert model.never_together_ == [["x2", "x3"]]
+    assert "No row has cells of both columns: x2 and x3" in " ".join(str(model.summary()).split())
+    errors = model.standard_errors(x)
+    lost = np.isnan(errors[estimate])
+    assert lost[..., [1, 2], [2, 1]].all()
+    assert lost.sum() == lost[..., [1, 2], [2, 1]].size
+    assert np.isfinite(errors[estimate.replace("covariances", "means")]).all()
+    low, high = model.confidence_intervals(x)[estimate]
+    np.testing.assert_array_equal(np.isnan(low), lost)
+    np.testing.assert_array_equal(np.isnan(high), lost)
+
+
+@pytest.mark.parametrize("variances", ["own", "shared"])
+def test_identification_is_not_of_full_rank(variances: str) -> None:
+    with pytest.warns(ConvergenceWarning, match="x2 and x3"):
+        model = mj.LatentClassAnalysis(2, correlated="all", variances=variances, random_state=0).fit(rows())
+    found = model.identification()
+    assert found.n_parameters - found.rank == (2 if variances == "own" else 1)
+    assert found.never_together == ("x2 and x3",)
+    assert "x2 and x3" in found.sentence
+    robust = model.standard_errors(rows(), method="robust")["normal_covariances"]
+    assert np.isnan(robust[:, [1, 2], [2, 1]]).all()
+
+
+def test_the_likelihood_does_not_depend_on_that_covariance() -> None:
+    with pytest.warns(ConvergenceWarning):
+        model = mj.GaussianMixture(2, random_state=0).fit(rows())
+    moved = model.covariances_.copy()
+    moved[:, [1, 2], [2, 1]] += 0.1
+    other = mj.GaussianMixture.from_parameters(model.weights_, model.means_, moved)
+    np.testing.assert_allclose(other.score_samples(rows()), model.score_samples(rows()), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("cls", "settings", "estimate"), MODELS)
+def test_some_rows_with_both_determine_it(cls: type[Any], settings: dict[str, Any], estimate: str) -> None:
+    x = rows()
+    x[::7, 1:3] = np.random.default_rng(1).normal(size=(len(x[::7]), 2))
+    x[: N // 2 : 7, 1:3] += 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = cls(2, random_state=0, **settings).fit(x)
+    assert model.never_together_ == []
+    assert np.isfinite(model.standard_errors(x)[estimate]).all()
+
+
+def test_variances_alone_need_no_pairs() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (
+            mj.GaussianMixture(2, covariance_type="diag", random_state=0),
+            mj.HiddenMarkovModel(2, covariance_type="diag", random_state=0),
+            mj.HiddenMarkovModel(2, emission=["gaussian"] * 4, random_state=0),
+            mj.LatentClassAnalysis(2, random_state=0),
+            mj.LatentClassAnalysis(2, correlated=[0, 1], random_state=0),
+        ):
+            assert model.fit(rows()).never_together_ == []
+
+
+def test_rows_read_block_by_block_tell_it_too() -> None:
+    source = mj.open_rows(lambda: iter(np.array_split(rows(), 3)))
+    with pytest.warns(ConvergenceWarning, match="x2 and x3"):
+        model = mj.GaussianMixture(2, random_state=0).fit(source)
+    assert model.never_together_ == [["x2", "x3"]]
