@@ -44,8 +44,8 @@ from majorant.models.mixture_rows import (
     standardise_gating,
 )
 from majorant.models.mixture_summary import entry_names, mixture_summary
-from majorant.models.never_together import Matrices, never_together
 from majorant.models.row_arguments import rows_as
+from majorant.models.undetermined_covariances import Matrices, never_together
 from majorant.results.information import Errors, intervals, limits_of, standard_errors
 from majorant.summary import Summary
 
@@ -64,6 +64,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     degeneracy_: str
     separated_: str
     never_together_: list[list[str]]
+    dependent_: list[str]
     n_rows_: float
     is_grouped_: bool
     is_labelled_: bool

@@ -40,7 +40,7 @@ from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence
-from majorant.models.never_together import never_together, of_never_together
+from majorant.models.undetermined_covariances import dependent_columns, never_together, of_dependent, of_never_together
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
@@ -438,7 +438,9 @@ class MixtureEstimator(FittedMixture):
 
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
         """Return why the solution does not count; empty where it does."""
-        return str(contest.judged(ends))
+        said = str(contest.judged(ends))
+        self.dependent_ = dependent_columns(self._matrices(), contest.columns, contest.weights) if said else []
+        return of_dependent(self.dependent_) or said
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
         """Return what was searched, in words."""
@@ -457,6 +459,8 @@ class MixtureEstimator(FittedMixture):
 
     def _advice(self) -> str:
         """Return what to do where no solution is regular."""
+        if self.dependent_:
+            return "leave out one of these columns"
         return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
 
     def _check_recalled(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from majorant._numbers import plural_of
-from majorant.models.never_together import of_never_together
+from majorant.models.undetermined_covariances import of_never_together
 from majorant.registry import card_of
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block

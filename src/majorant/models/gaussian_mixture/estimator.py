@@ -402,6 +402,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         self.variance_ratios_ = np.maximum(found.ratios, 0.0)
         unit = contest.rows.data.total_weight / contest.total_weight
         self.best_degenerate_ = None if seen is None else unit * contest.shown(seen.objective)
+        self.dependent_ = []  # what the columns do not vary in is left out of the fit
         return degeneracy(found)
 
     def _note(self, contest: Any, found: Found[Theta], on: OnData, rows: Any) -> str:

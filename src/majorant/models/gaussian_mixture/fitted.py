@@ -20,7 +20,7 @@ from majorant.models.gaussian_mixture.given import Given
 from majorant.models.gaussian_mixture.lifting import Lifted, steadied
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.mixture_rows import ACCEPTED
-from majorant.models.never_together import Matrices
+from majorant.models.undetermined_covariances import Matrices
 from majorant.results.certificate import Certificate
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, Covariance, CovarianceType
 from majorant.solvers.gaussian import Mixture

@@ -17,8 +17,9 @@ from majorant.data.units import blocks_of
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.formulas import column_of
+from majorant.models.covariates import undetermined
 from majorant.models.hidden_markov.contest import SequenceContest
-from majorant.models.hidden_markov.emissions import emissions
+from majorant.models.hidden_markov.emissions import LinesEmission, emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
@@ -421,6 +422,19 @@ class HiddenMarkovModel(FittedMarkovModel):
         before, now = self._law_of_fit(), getattr(law, "law", law)
         same = getattr(before, "n_covariates", 0) == getattr(now, "n_covariates", 0)
         return self._theta().law if same else None
+
+    def _warnings(self, contest: Any) -> list[str]:
+        said = super()._warnings(contest)
+        if isinstance(lines := self.emissions_[0], LinesEmission) and lines.has_constant:
+            design = contest.columns[0][:, 1:]
+            alike = undetermined(design[~np.isnan(design).any(axis=1)], self._entry_names("coef") or [])
+            if alike:
+                told = "; ".join(f"{name} {why}" for name, why in alike.items())
+                said.append(
+                    f"Columns have no effect of their own: {told}. Their coefficients have no standard errors (NaN); "
+                    "log-likelihood and predictions are right. Leave them out."
+                )
+        return said
 
     def _plan(self) -> Plan:
         return PLAN

@@ -26,8 +26,8 @@ from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_t
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, checked_labels
-from majorant.models.never_together import Matrices
 from majorant.models.row_arguments import rows_as
+from majorant.models.undetermined_covariances import Matrices
 from majorant.results.information import Errors
 from majorant.solvers.covariance_types import COVARIANCES
 from majorant.summary import Summary
@@ -373,9 +373,9 @@ class FittedMarkovModel(MixtureEstimator):
     # Criteria and errors
 
     def _matrices(self) -> list[Matrices]:
-        one = self.emissions_[0]
-        is_any = one.name == "gaussian" and COVARIANCES[one.covariance_type].has_matrices and one.n_features > 1
-        return [Matrices("covariances", 0, self._feature_names())] if is_any else []
+        one, estimates = self.emissions_[0], {"gaussian": "covariances", "student": "scale_matrices"}
+        is_any = one.name in estimates and COVARIANCES[one.covariance_type].has_matrices and one.n_features > 1
+        return [Matrices(estimates[one.name], 0, self._feature_names())] if is_any else []
 
     def _estimates(self) -> dict[str, Array]:
         return {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from majorant.models.mixture_summary import components_block
-from majorant.models.never_together import of_never_together
+from majorant.models.undetermined_covariances import of_never_together
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
 

@@ -54,8 +54,8 @@ from majorant.models.latent_class_analysis.steps import Method, earlier_step, la
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.models.mixture_summary import mixture_summary
-from majorant.models.never_together import Matrices
 from majorant.models.row_arguments import rows_as
+from majorant.models.undetermined_covariances import Matrices
 from majorant.results.criteria import criteria
 from majorant.results.information import standard_errors
 from majorant.summary import Summary

@@ -1,4 +1,4 @@
-"""A covariance between columns that no row has cells of both is not determined: named, and without an error."""
+"""Covariances that the rows do not determine are named: of columns never seen together, or that follow from others."""
 
 from __future__ import annotations
 
@@ -103,3 +103,41 @@ def test_rows_read_block_by_block_tell_it_too() -> None:
     with pytest.warns(ConvergenceWarning, match="x2 and x3"):
         model = mj.GaussianMixture(2, random_state=0).fit(source)
     assert model.never_together_ == [["x2", "x3"]]
+
+
+DEPENDENT = [
+    (mj.HiddenMarkovModel, {"covariance_type": "full"}),
+    (mj.HiddenMarkovModel, {"covariance_type": "tied"}),
+    (mj.HiddenMarkovModel, {"covariance_type": "full", "emission": "student"}),
+    (mj.LatentClassAnalysis, {"correlated": "all"}),
+]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(("cls", "settings"), DEPENDENT)
+def test_columns_that_follow_from_others_are_named(cls: type[Any], settings: dict[str, Any], k: int) -> None:
+    x = np.random.default_rng(0).normal(size=(N, 3))
+    x[: N // 2] += 4
+    x = np.column_stack([x, 1e3 * (x[:, 0] - 2 * x[:, 2]) + 7])
+    named = "columns x1, x3, x4 are linear functions of each other"
+    with pytest.warns(ConvergenceWarning, match=f"{named}.*leave out one of these columns"):
+        model = cls(k, random_state=0, **settings).fit(x)
+    assert named in " ".join(str(model.summary()).split())
+    assert not model.regular_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert cls(k, random_state=0, **settings).fit(x[:, :3]).regular_
+
+
+def test_columns_of_a_switching_regression_without_an_effect_of_their_own_are_named() -> None:
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(N, 2))
+    y = np.where(np.arange(N) < N // 2, x[:, 0], 3 - x[:, 0]) + 0.3 * draws.normal(size=N)
+    table = np.column_stack([y, x, x.sum(axis=1), np.ones(N)])
+    with pytest.warns(ConvergenceWarning, match="x4 is a linear function of those before it; x5 does not vary"):
+        model = mj.HiddenMarkovModel(2, emission="regression", random_state=0).fit(table)
+    assert np.isnan(model.standard_errors(table)["coef"][:, 2:]).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = mj.HiddenMarkovModel(2, emission="regression", random_state=0).fit(table[:, :3])
+    np.testing.assert_array_equal(alone.predict(table[:, :3]), model.predict(table))

@@ -1,4 +1,4 @@
-"""Columns that no row has cells of both: their covariance has no part in the likelihood."""
+"""Columns whose covariance matrices the rows do not determine: no row has cells of both, or one follows from others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from majorant.data.chunks import Block, Chunks
+from majorant.densities.coordinates import Array, frames
 
+EPS = float(np.finfo(np.float64).eps)
 MOST_NAMED = 5
 """Pairs up to which a sentence names each."""
 
@@ -53,3 +55,24 @@ def of_never_together(pairs: Sequence[Sequence[str]]) -> str:
         "left it, and has no standard error (NaN); log-likelihood is right, and predictions are for rows that lack one "
         "of the two. Add rows that have both"
     )
+
+
+def dependent_columns(matrices: Sequence[Matrices], columns: Sequence[Array], weights: Array) -> list[str]:
+    """Return the names of columns that are linear functions of each other in the rows that have all cells."""
+    found = []
+    for one in matrices:
+        x = columns[one.at]
+        there = ~np.isnan(x).any(axis=1)
+        x, w = x[there], weights[there]
+        if len(np.unique(x, axis=0)) <= len(one.names) + 1:  # few rows are always so
+            continue
+        size, spread = np.abs(x).max(axis=0), x.std(axis=0)
+        precision = EPS * float(np.max(size / np.where(spread > 0, spread, np.inf), initial=1.0))
+        found += [one.names[j] for j in frames(x, w, min(precision, 1e-3)).dependent]
+    return found
+
+
+def of_dependent(names: Sequence[str]) -> str:
+    """Say which columns are linear functions of each other, as a reason why no solution is regular; empty for none."""
+    said = f"columns {', '.join(names)} are linear functions of each other, so that every covariance is singular"
+    return said if names else ""
