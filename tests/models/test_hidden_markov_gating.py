@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.report import Run, report
@@ -116,7 +118,9 @@ def test_a_weight_is_a_sequence_that_is_there_twice(model: Any) -> None:
 
 def test_left_to_right_with_covariates_and_rows_drawn(model: Any) -> None:
     allowed = np.triu(np.ones((2, 2), dtype=bool))
-    one_way = mj.HiddenMarkovModel(2, start=[1, 0], allowed=allowed, random_state=0, effort="fast").fit(Y, **GIVEN)
+    one_way = mj.HiddenMarkovModel(2, start=[1, 0], allowed=allowed, random_state=0, effort="fast")
+    with pytest.warns(ConvergenceWarning, match="z separates the steps"):  # each sequence has one step, at a high z
+        one_way.fit(Y, **GIVEN)
     assert one_way.transitions_[1, 0] == 0 and one_way.n_parameters_ == model.n_parameters_ - 3
     X, states = model.sample(groups=ROWS["animal"], gating=ROWS[["z"]])
     assert X.shape == (400, 1) and set(states) == {0, 1}
@@ -166,3 +170,68 @@ def test_covariates_must_come_where_the_fit_had_some(model: Any) -> None:
     plain = mj.HiddenMarkovModel(1).fit(Y)
     with pytest.raises(ValueError, match="on no covariates: leave gating out"):
         plain.predict(Y, gating=ROWS[["z"]])
+
+
+def switching(separated: bool, k: int = 2, n: int = 400) -> tuple[Any, Any, Any]:
+    """Covariate, states that go round in a cycle, and rows far apart by state."""
+    draws = np.random.default_rng(0)
+    z, states = draws.normal(size=(n, 1)), np.zeros(n, dtype=int)
+    chance = (z[:, 0] > 0.5).astype(float) if separated else 1 / (1 + np.exp(1.5 - z[:, 0]))
+    for t in range(1, n):
+        states[t] = (states[t - 1] + int(draws.random() < chance[t])) % k
+    return z, states, (6.0 * states + draws.normal(size=n))[:, None]
+
+
+@pytest.mark.parametrize("beside", [None, "twice", "constant"])
+def test_a_covariate_that_separates_the_steps_is_named_and_has_no_errors(beside: str | None) -> None:
+    z, states, y = switching(separated=True)
+    if beside is not None:
+        z = np.column_stack([z, 2 * z if beside == "twice" else np.ones(len(z))])
+    named = "z1, z2" if beside == "twice" else "z1"
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = mj.HiddenMarkovModel(2, random_state=0, effort="fast").fit(y, gating=z)
+    sentence = f"Gating by {named} separates the steps of the states"
+    assert sum(sentence in str(one.message) for one in said) == 1
+    assert sentence in model.separated_ and sentence in " ".join(str(model.summary()).split())
+    off = ~np.eye(2, dtype=bool)
+    assert np.isnan(model.standard_errors(y, gating=z)["gating_coef"][off]).all()
+    assert np.isnan(model.confidence_intervals(y, gating=z)["gating_coef"][0][off]).all()
+    labels = model.predict(y, gating=z)
+    assert min((labels == states).mean(), (labels != states).mean()) == 0
+    ahead = model.forecast(
+        y, 2, gating=z, gating_ahead=np.column_stack([[1.5, -1.5]] * z.shape[1]) * [1, 2][: z.shape[1]]
+    )
+    known = np.eye(2)[labels[-1]]
+    np.testing.assert_allclose(ahead.states[0], [known[::-1], known[::-1]], atol=1e-6)  # a switch, then none
+
+
+@pytest.mark.parametrize("beside", ["twice", "constant"])
+def test_a_covariate_without_an_effect_of_its_own_has_no_errors(beside: str) -> None:
+    z, _, y = switching(separated=False)
+    both = np.column_stack([z, 2 * z if beside == "twice" else np.ones(len(z))])
+    with pytest.warns(ConvergenceWarning, match="no effect of their own: z2"):
+        model = mj.HiddenMarkovModel(2, random_state=0, effort="fast").fit(y, gating=both)
+    alone = mj.HiddenMarkovModel(2, random_state=0, effort="fast").fit(y, gating=z)
+    assert model.separated_ == ""
+    off = ~np.eye(2, dtype=bool)
+    errors, expected = model.standard_errors(y, gating=both), alone.standard_errors(y, gating=z)
+    lost = [1, 2] if beside == "twice" else [2]
+    assert np.isnan(errors["gating_coef"][off][:, lost]).all()
+    told = [j for j in range(2) if j not in lost]
+    np.testing.assert_allclose(errors["gating_coef"][off][:, told], expected["gating_coef"][off][:, told], rtol=1e-3)
+    np.testing.assert_allclose(errors["transitions"], expected["transitions"], rtol=1e-3)
+
+
+def test_steps_that_never_happen_are_no_separation_and_leave_the_others_their_errors() -> None:
+    z, _, y = switching(separated=False, k=3, n=600)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = mj.HiddenMarkovModel(3, random_state=0, effort="fast").fit(y, gating=z)
+    assert model.separated_ == ""
+    happens = model.transitions_ > 1e-3
+    assert happens.sum() == 6
+    open_steps = ~np.eye(3, dtype=bool)
+    errors = model.standard_errors(y, gating=z)["gating_coef"]
+    np.testing.assert_array_equal(np.isfinite(errors[open_steps]).all(axis=1), happens[open_steps])
+    assert (errors[open_steps & happens] < 0.6).all()

@@ -143,6 +143,10 @@ class Gated:
         k = phi.coef.shape[1]
         return self._matrix(statistics[:, k + (k - 1) * self.n_covariates :], k)
 
+    def even(self, phi: Logits) -> Logits:
+        """Return equal weights."""
+        return Logits(np.zeros_like(phi.coef))
+
     def n_parameters(self, n_components: int) -> int:
         """Return coefficients of all states but the first."""
         return (n_components - 1) * self.n_covariates

@@ -233,6 +233,23 @@ class GatedChain:
         first, counts, score, information = np.split(statistics, ends, axis=1)
         return first, counts.reshape(-1, k, k), score.reshape(-1, k, k, g), information.reshape(-1, k, k, g, k, g)
 
+    def information(self, statistics: Array, phi: StepLogits) -> Array:
+        """Return the information on the coefficients, the last numbers of `vector`, if states were known."""
+        runs, is_open = len(statistics), self._open(phi.start.shape[1])
+        information = self._parts(statistics)[3]
+        m, at = int(is_open.sum()) * self.n_covariates, 0
+        out = np.zeros((runs, m, m))
+        for i, to in enumerate(is_open):
+            size = int(to.sum()) * self.n_covariates
+            own = information[:, i][:, to][:, :, :, to].reshape(runs, size, size)
+            out[:, at : at + size, at : at + size] = own
+            at += size
+        return out
+
+    def even(self, phi: StepLogits) -> StepLogits:
+        """Return the chain with equal probabilities of all steps."""
+        return StepLogits(phi.start, np.zeros_like(phi.coef))
+
     def reopened(self, phi: StepLogits, statistics: Array) -> tuple[StepLogits, NDArray[np.bool_]]:
         """Return the same, unchanged: a logit can leave every value, so that no step is closed too early."""
         return phi, np.zeros(len(phi.start), dtype=bool)

@@ -1,4 +1,4 @@
-"""Detection of covariates that separate the states, so that coefficients of the weights diverge."""
+"""Detection of covariates that separate the states, so that coefficients of weights, or of steps, diverge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from majorant.engine.mixture import Array, OnData, Parameters
 from majorant.engine.runs import stacked
 from majorant.laws.around import Around
-from majorant.laws.gated import Gated, Logits
+from majorant.laws.gated import Gated
+from majorant.laws.gated_chain import GatedChain
 
 STEEP = 1e-3
 """Share of the information at equal weights below which weights are so steep that they are tested for divergence."""
@@ -22,7 +23,9 @@ LEAST_PART = 0.1
 
 
 def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
-    """Return directions of the law's `vector` in which the likelihood has no maximum, orthonormal, (m, r).
+    """Return directions of the law's coefficients in which the likelihood has no maximum, orthonormal, (m, r).
+
+    They are the last m numbers of the law's `vector`: all, but for a chain, whose first states come before.
 
     Directions are steep where the weights of most rows are zero or one along them. The likelihood has no maximum there
     if twice the coefficients are no worse.
@@ -42,11 +45,13 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     if law is None:
         return np.zeros((0, 0))
 
-    def objective(vectors: Array) -> Array:
-        tried = [Parameters(theta.density, law.theta_of(v[None], theta.law)) for v in vectors]
-        return on.seen(stacked(tried)).objective
+    before, at = np.split(law.vector(theta.law)[0], [-len(here)])
 
-    return diverging(here, at_even, law.vector(theta.law)[0], float(seen.objective[0]), objective)
+    def objective(vectors: Array) -> Array:
+        whole = (np.concatenate([before, v])[None] for v in vectors)
+        return on.seen(stacked([Parameters(theta.density, law.theta_of(v, theta.law)) for v in whole])).objective
+
+    return diverging(here, at_even, at, float(seen.objective[0]), objective)
 
 
 def undetermined_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
@@ -58,14 +63,14 @@ def undetermined_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     return np.asarray(np.linalg.qr(np.hstack([unbounded_directions(on, theta), basis[:, ~_held(size)]]))[0])
 
 
-def _information(on: OnData, theta: Parameters[Any, Any]) -> tuple[Gated | None, Any, Array, Array]:
+def _information(on: OnData, theta: Parameters[Any, Any]) -> tuple[Gated | GatedChain | None, Any, Array, Array]:
     """Return a law of covariates, the rows as seen, and its information there and at equal weights; else None."""
     law, none = on.mixture.law, np.zeros((0, 0))
     while isinstance(law, Around):
         law = law.law
-    if not isinstance(law, Gated) or on.mixture.n_components == 1:
+    if not isinstance(law, Gated | GatedChain) or on.mixture.n_components == 1:
         return None, None, none, none
-    even = Parameters(theta.density, Logits(np.zeros_like(theta.law.coef)))
+    even = Parameters(theta.density, law.even(theta.law))
     seen = on.seen(stacked([theta, even]))
     here, at_even = law.information(seen.statistics.law, theta.law)
     return law, seen, here, at_even
@@ -100,6 +105,27 @@ def diverging(here: Array, at_even: Array, at: Array, value: float, objective: C
     return np.asarray(np.linalg.qr(steep if no_worse[0] else steep[:, no_worse[1:]])[0])
 
 
+def separated(on: OnData, theta: Parameters[Any, Any], names: Sequence[str]) -> str:
+    """Say which covariates separate the states of a fit; empty where none do, or no covariates decide over states."""
+    directions = unbounded_directions(on, theta)
+    if not directions.size:
+        return ""
+    law: Any = on.mixture.law
+    at = law.vector(theta.law)[0][-len(directions) :]
+    while isinstance(law, Around):
+        law = law.law
+    if not isinstance(law, GatedChain):
+        return of_separated(directions, at, names)
+    found = separating(directions, at, names, np.eye(1 + len(names)), beside_constant=True)
+    return (
+        f"Gating by {found} separates the steps of the states: from some rows on a state is certain, or impossible, so "
+        "coefficients of the gating run to infinity. Where they stopped is no estimate; they have no standard errors "
+        "(NaN) and no intervals. Log-likelihood and predictions are right."
+        if found  # else some steps never happen, whatever the covariates
+        else ""
+    )
+
+
 def of_separated(directions: Array, at: Array, names: Sequence[str], transform: Array | None = None) -> str:
     """Say which covariates separate the states; empty where none do.
 
@@ -124,8 +150,15 @@ def of_separated(directions: Array, at: Array, names: Sequence[str], transform: 
     )
 
 
-def separating(directions: Array, at: Array, names: Sequence[str], to_user: Array) -> str:
-    """Name the covariates that separate the states; see `of_separated`."""
+def separating(
+    directions: Array, at: Array, names: Sequence[str], to_user: Array, *, beside_constant: bool = False
+) -> str:
+    """Name the covariates that separate the states; see `of_separated`.
+
+    With `beside_constant` only those that have a part as large as the constant, which diverges alone where a state
+    never comes.
+    """
     led = (directions @ (directions.T @ at)).reshape(-1, to_user.shape[1])
-    part = np.abs(to_user @ led.T).max(axis=1)[1:]
-    return ", ".join(name for name, own in zip(names, part, strict=True) if own >= LEAST_PART * part.max())
+    part = np.abs(to_user @ led.T).max(axis=1)
+    least = LEAST_PART * (part if beside_constant else part[1:]).max()
+    return ", ".join(name for name, own in zip(names, part[1:], strict=True) if own >= least)

@@ -35,7 +35,7 @@ from majorant.engine.mixture import Array, Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace, touching
-from majorant.laws.separation import of_separated, unbounded_directions
+from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
@@ -402,10 +402,7 @@ class MixtureEstimator(FittedMixture):
         self.converged_ = bool(ends.converged[0])
         self.degeneracy_ = self._degeneracy(contest, ends, order)
         self.regular_ = not self.degeneracy_
-        directions = unbounded_directions(on, ends.theta)
-        names = list(self.gating_names_in_) if directions.size else []
-        law: Any = mixture.law
-        self.separated_ = of_separated(directions, law.vector(ends.theta.law)[0], names) if names else ""
+        self.separated_ = separated(on, ends.theta, list(getattr(self, "gating_names_in_", [])))
         pairs = [(m.names, never_together(on.data, m)) for m in self._matrices()]
         self.never_together_ = [[own[i], own[j]] for own, found_apart in pairs for i, j in found_apart]
         self.n_iter_ = len(self.trace_)

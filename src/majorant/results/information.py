@@ -202,7 +202,7 @@ def _inverse_root(information: Array, unbounded: Array) -> tuple[Array, Callable
     rest = np.eye(len(information)) - unbounded @ unbounded.T
     before = np.diag(information)
     information = rest @ information @ rest
-    curved = np.diag(information) > 1e-10 * np.abs(before)
+    curved = (np.diag(information) > 1e-10 * np.abs(before)) & (np.diag(rest) > 1e-10)
     scale = np.sqrt(np.diag(information)[curved])
     values, vectors = np.linalg.eigh(information[np.ix_(curved, curved)] / scale[:, None] / scale)
     good = values > LEAST_CURVATURE
