@@ -160,3 +160,14 @@ def test_what_an_estimator_refuses(petals: Array) -> None:
         model.certify(petals[:, :1])
     with pytest.raises(NotFittedError):
         mj.GaussianMixture(2).certify(petals)
+
+
+@pytest.mark.parametrize("factor", [1e5, 1e-5])
+def test_the_bound_does_not_depend_on_the_unit_of_a_column(factor: float) -> None:
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(120, 2)) + np.where(np.arange(120) < 60, 0.0, 4.0)[:, None]
+    scaled = x * [factor, 1.0]
+    own = mj.GaussianMixture(2, random_state=0).fit(x).certify(x, effort="fast")
+    other = mj.GaussianMixture(2, random_state=0).fit(scaled).certify(scaled, effort="fast")
+    assert other.bound == pytest.approx(own.bound - 120 * np.log(factor), abs=1e-3)
+    assert other.difference == pytest.approx(own.difference, abs=1e-3)

@@ -225,3 +225,30 @@ def test_errors_are_computed_when_they_are_asked_for_and_go_with_a_copy(tmp_path
             np.testing.assert_array_equal(other.standard_errors_[name], errors)
     again = model.fit(x[:60], y[:60]).standard_errors_["coef"]
     assert (again > copied.standard_errors_["coef"]).all()
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_responses_that_are_separated_have_no_errors_and_right_predictions(family: str) -> None:
+    """In one component x separates the targets, the other is regular; each group is of one component."""
+    draws = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 10)
+    x = draws.integers(2, size=(400, 1)).astype(float)
+    of_first = groups % 2 == 0
+    if family == "binomial":
+        y = np.where(of_first, x[:, 0], draws.random(400) < np.where(x[:, 0] == 1, 0.3, 0.6)).astype(float)
+    else:
+        y = np.where(of_first, np.where(x[:, 0] == 1, draws.poisson(5, 400), 0), draws.poisson(20, 400)).astype(float)
+    with pytest.warns(ConvergenceWarning, match="runs to infinity: its rows are separated"):
+        model = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y, groups=groups)
+    first = int(np.abs(model.coef_[:, 0]).argmax())
+    with pytest.warns(RuntimeWarning, match="not a regular one"):
+        errors = model.standard_errors()
+    assert np.isnan(errors["coef"][first]).all() and np.isnan(errors["intercept"][first])
+    assert (errors["coef"][1 - first] < 0.5).all() and errors["intercept"][1 - first] < 0.5
+    with pytest.warns(RuntimeWarning, match="not a regular one"):
+        assert np.isnan(model.confidence_intervals()["coef"][0][first]).all()
+    np.testing.assert_array_equal(model.responsibilities_[:, first] > 0.5, of_first)
+    predictor = model.intercept_[first] + model.coef_[first, 0] * np.array([0.0, 1.0])
+    expected = [y[of_first & (x[:, 0] == value)].mean() for value in (0, 1)]
+    mean = 1 / (1 + np.exp(-predictor)) if family == "binomial" else np.exp(predictor)
+    np.testing.assert_allclose(mean, expected, atol=1e-6)
