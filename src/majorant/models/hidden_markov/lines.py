@@ -52,7 +52,7 @@ class SwitchingLines:
         if known is None or known[0] is not z:
             there = ~np.isnan(y)
             filled = np.where(there[:, None], z, 0.0), np.where(there, y, 0.0)
-            rows.derived["complete"] = known = (z, rows.seen(filled), there)
+            rows.derived["complete"] = known = (z, Block(rows.first, filled, rows.weights), there)
         return known[1], known[2]
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:

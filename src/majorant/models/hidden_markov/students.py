@@ -78,11 +78,11 @@ class Students:
     def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_]]:
         """Return the rows with means for what is missing, and which are there; kept beside the rows."""
         x = rows.columns[0]
-        known = rows.memory.get("complete")
+        known = rows.derived.get("complete")
         if known is None or known[0] is not x:
             there = ~np.isnan(x).any(axis=1)
             filled = np.where(there[:, None], x, self.normal.centre)
-            rows.memory["complete"] = known = (x, Block(rows.first, (filled,), rows.weights), there)
+            rows.derived["complete"] = known = (x, Block(rows.first, (filled,), rows.weights), there)
         return known[1], known[2]
 
     def _distances(self, theta: StudentStates, rows: Block) -> tuple[Table, Array]:
