@@ -149,6 +149,8 @@ def test_what_no_path_can_have_made_has_no_likelihood() -> None:
             for table in (impossible, silent)
         )
         np.testing.assert_allclose(found.responsibilities, expected.responsibilities, rtol=1e-12)
+        np.testing.assert_allclose(found.statistics, expected.statistics, rtol=1e-12)
+        np.testing.assert_allclose(found.entropy(), expected.entropy(), atol=1e-12)
         assert np.isneginf(found.log_likelihood[0]) and np.isfinite(expected.log_likelihood[0])
     impossible[:, 0, 1] = np.nan
     assert np.isnan(value_of(impossible))

@@ -134,16 +134,57 @@ def test_with_a_constant_alone_it_is_the_chain() -> None:
     np.testing.assert_allclose(law.log_prior(phi, gated), other.log_prior(Steps(start, steps), plain), atol=1e-12)
 
 
-def test_a_row_that_no_state_can_have_made_leaves_the_others_numbers() -> None:
-    random, law = np.random.default_rng(4), GatedChain(2)
-    z, phi = covariates(random), logits(random, 1, law)
-    units, log_density = Block(0, (z, GROUPS)), random.normal(size=(1, K, len(GROUPS)))
-    log_density[:, :, 1] = -np.inf
-    found = law.posterior(phi, log_density, units, 1.0)
-    assert found.log_likelihood[0] == -np.inf and np.isfinite(found.units[0, 1:]).all()
-    for table in (found.responsibilities, law.filtered(phi, log_density, units)):
-        np.testing.assert_allclose(table.sum(axis=1), 1.0, rtol=1e-12)
-    assert np.isfinite(law.predicted(phi, log_density, units)).all()
+@pytest.mark.parametrize("beta", [1.0, 0.5, 200.0, np.inf])
+@pytest.mark.parametrize("allowed", [None, LEFT_RIGHT], ids=["free", "left to right"])
+def test_a_row_that_no_state_can_have_made_says_nothing_of_the_states(allowed: Any, beta: float) -> None:
+    random, law = np.random.default_rng(4), GatedChain(2, allowed=allowed)
+    z, phi = covariates(random), logits(random, 2, law)
+    units, log_density = Block(0, (z, GROUPS)), random.normal(size=(2, K, len(GROUPS)))
+    impossible = np.zeros((2, len(GROUPS)), dtype=bool)
+    impossible[0, 1] = impossible[1, [0, 6]] = True  # other rows in each run
+    left_out = np.where(impossible[:, None], 0.0, log_density)
+    found = law.posterior(phi, np.where(impossible[:, None], -np.inf, log_density), units, beta)
+    expected = law.posterior(phi, left_out, units, beta)
+    np.testing.assert_allclose(found.statistics, expected.statistics, rtol=1e-12)
+    np.testing.assert_allclose(found.entropy(), expected.entropy(), rtol=1e-12)
+    assert np.isneginf(found.log_likelihood).all()
+    steps = np.exp(law.log_steps(phi, z))
+    for run in range(2):
+        for i in range(3):
+            at = np.flatnonzero(i == GROUPS)
+            by_all = by_paths(phi.start[run], steps[run, at], left_out[run][:, at], min(beta, 1e4))
+            np.testing.assert_allclose(found.responsibilities[run][:, at], by_all[1], atol=1e-11)
+            is_lost = impossible[run, at].any()
+            assert np.isneginf(found.units[run, i]) if is_lost else found.units[run, i] == expected.units[run, i]
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.5, np.inf])
+@pytest.mark.parametrize("lost", ["rows", "path", "unknown"])
+def test_what_no_path_can_have_made_is_as_in_the_chain(lost: str, beta: float) -> None:
+    random = np.random.default_rng(5)
+    law, other = GatedChain(2, allowed=LEFT_RIGHT), Chain(allowed=LEFT_RIGHT)
+    z, phi = covariates(random), logits(random, 2, law)
+    phi.coef[..., 1] = 0.0
+    steps = Steps(phi.start, np.exp(law.log_steps(phi, z)[:, 0]))
+    log_density = random.normal(size=(2, K, len(GROUPS)))
+    if lost == "rows":
+        log_density[0, :, 1] = log_density[1, :, [0, 6]] = -np.inf
+    elif lost == "path":  # from the last state to the first one
+        log_density[0, :2, 0] = log_density[0, 1:, 1] = -np.inf
+    else:
+        log_density[1, 0, 2] = np.nan
+    w = np.stack([np.ones(len(GROUPS)), np.array([0.5, 0.0, 2.0])[GROUPS]])[:, None]
+    gated, plain = Block(0, (z, GROUPS), w), Block(0, (GROUPS,), w)
+    here, found = law.posterior(phi, log_density, gated, beta), other.posterior(steps, log_density, plain, beta)
+    np.testing.assert_allclose(here.units, found.units, rtol=1e-12)
+    np.testing.assert_allclose(here.log_likelihood, found.log_likelihood, rtol=1e-12)
+    is_known = ~np.isnan(here.log_likelihood)
+    assert not np.isfinite(here.log_likelihood).all() and is_known.all() == (lost != "unknown")
+    np.testing.assert_allclose(here.responsibilities[is_known], found.responsibilities[is_known], atol=1e-12)
+    np.testing.assert_allclose(here.statistics[is_known, : K + K * K], found.statistics[is_known], atol=1e-12)
+    for name in ("filtered", "predicted"):
+        mine = getattr(law, name)(phi, log_density, gated)
+        np.testing.assert_allclose(mine, getattr(other, name)(steps, log_density, plain), atol=1e-12)
 
 
 def test_em_raises_the_likelihood_to_that_of_the_chain_and_beyond_it_with_covariates() -> None:

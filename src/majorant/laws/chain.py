@@ -89,7 +89,7 @@ class Chain:
     def posterior(self, phi: Steps, log_density: Table, units: Block, beta: float) -> Posterior:
         """Return the log-likelihood of each sequence, marginal probabilities of its states, and expected steps."""
         runs, k, n = log_density.shape
-        offsets, w = _offsets(units), _weights_of_sequences(units)
+        offsets, w = offsets_of(units), weights_of_sequences(units)
         by_row, each = np.empty((runs, n, k)), np.empty((runs, len(offsets) - 1))
         first, counts = np.zeros((runs, k)), np.zeros((runs, k, k))
         if beta == 1.0:
@@ -98,11 +98,16 @@ class Chain:
         else:
             each[:] = np.nan
         q = np.moveaxis(by_row, 1, 2)
+        impossible = np.zeros(each.shape, dtype=bool)
         for run in np.flatnonzero(np.isnan(each).any(axis=1)).tolist():
-            self._by_scores(phi, run, log_density[run], offsets, w, beta, (q[run], each[run], first[run], counts[run]))
-        value = each.sum(axis=1) if w is None else weighted(each, w[0] if len(w) == 1 else w[:, None])
+            out = q[run], each[run], first[run], counts[run]
+            impossible[run] = self._by_scores(phi, run, log_density[run], offsets, w, beta, out)
+        w = np.ones(1) if w is None else w[0] if len(w) == 1 else w[:, None]
+        of_possible = weighted(each, w)
+        each = np.where(impossible, -np.inf, each)
         statistics = np.concatenate([first, counts.reshape(runs, -1)], axis=1)
-        return Posterior(value, q, statistics, partial(self._entropy, value, phi, log_density, q, statistics), each)
+        entropy = partial(self._entropy, of_possible, phi, log_density, q, statistics)
+        return Posterior(weighted(each, w), q, statistics, entropy, each)
 
     def _by_scores(
         self,
@@ -113,17 +118,19 @@ class Chain:
         w: Array | None,
         beta: float,
         out: tuple[Array, Array, Array, Array],
-    ) -> None:
-        """Fill the sequences that are not known yet (NaN) of one run by sums, or a maximum, in logarithms."""
+    ) -> NDArray[np.bool_]:
+        """Fill the sequences that are not known yet (NaN) of one run by sums, or a maximum, in logarithms.
+
+        Rows that no state can have made are left out; returns which sequences have such rows.
+        """
         q, each, first, counts = out
-        k = len(q)
+        k, has_impossible = len(q), np.zeros(len(each), dtype=bool)
         with np.errstate(divide="ignore"):
             log_start, log_steps = np.log(phi.start[run]), np.log(np.ascontiguousarray(phi.steps[run]))[None]
         for i in np.flatnonzero(np.isnan(each)):
             at = slice(offsets[i], offsets[i + 1])
-            unary = np.array(log_density[:, at].T, order="C")
-            impossible = np.isneginf(unary).all(axis=1)  # such rows say nothing of states, which others may tell
-            unary[impossible] = 0.0
+            told, impossible = of_possible_rows(log_density[:, at])
+            unary = np.array(told.T, order="C")
             unary[0] += log_start
             own, steps, found = np.array([0, len(unary)]), np.zeros((1, k, k)), np.empty(1)
             if np.isnan(unary).any():
@@ -140,23 +147,24 @@ class Chain:
                 _kernels.chain_sums(*tempered, found, None, marginals, steps)
                 found /= beta
             if not np.isfinite(found[0]):
-                marginals[:] = 1 / k  # no path can have made the sequence
+                marginals[:], steps[:] = 1 / k, 0.0  # no path can have made the sequence
             times = 1.0 if w is None else w[run if len(w) > 1 else 0, i]
-            each[i] = -np.inf if impossible.any() else found[0]
+            each[i], has_impossible[i] = found[0], impossible.any()
             q[:, at] = times * marginals.T
             first += times * marginals[0]
             counts += times * steps[0]
+        return has_impossible
 
     def _entropy(self, value: Array, phi: Steps, log_density: Table, q: Table, statistics: Array) -> Array:
         """Return the weighted entropy of the paths over beta: the log-likelihood less the expected log probability."""
         with np.errstate(invalid="ignore"):
-            of_rows = np.where(q > 0, q * log_density, 0.0).sum(axis=(1, 2))
-        return np.asarray(value - of_rows - self.expected_log_prior(statistics, phi))
+            of_rows = np.where(q > 0, q * of_possible_rows(log_density)[0], 0.0).sum(axis=(1, 2))
+            return np.asarray(value - of_rows - self.expected_log_prior(statistics, phi))
 
     def filtered(self, phi: Steps, log_density: Table, units: Block) -> Table:
         """Return the probability of each state given the rows up to its own, (runs, components, rows)."""
         runs, k, n = log_density.shape
-        offsets = _offsets(units)
+        offsets = offsets_of(units)
         by_row, each = np.empty((runs, n, k)), np.empty((runs, len(offsets) - 1))
         given = np.ascontiguousarray(phi.start), np.ascontiguousarray(phi.steps), offsets
         _kernels.chain_pass(*given, _by_row(log_density), None, by_row, each, None, None)
@@ -168,9 +176,7 @@ class Chain:
             for t in range(offsets[i], offsets[i + 1]):
                 if t > offsets[i]:
                     here = np.logaddexp.reduce(here[:, None] + log_steps[run], axis=0)
-                joint = here + log_density[run, :, t]
-                total = np.logaddexp.reduce(joint)
-                here = joint - total if total > -np.inf else here  # an impossible row says nothing
+                here = given_row(here, log_density[run, :, t])
                 q[run, :, t] = np.exp(here)
         return q
 
@@ -178,7 +184,7 @@ class Chain:
         """Return the log probability of each state given the rows before its own, (runs, components, rows)."""
         before = np.einsum("rit,rij->rjt", self.filtered(phi, log_density, units)[:, :, :-1], phi.steps)
         out = np.concatenate([phi.start[:, :, None], before], axis=2)
-        out[:, :, _offsets(units)[:-1]] = phi.start[:, :, None]
+        out[:, :, offsets_of(units)[:-1]] = phi.start[:, :, None]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(out))
 
@@ -187,7 +193,7 @@ class Chain:
 
     def log_prior(self, phi: Steps, units: Block) -> Table:
         """Return the log probability of each state before any row is seen."""
-        offsets = _offsets(units)
+        offsets = offsets_of(units)
         by_time = [phi.start]
         for _ in range(int(np.diff(offsets).max()) - 1):
             by_time.append(np.einsum("ri,rij->rj", by_time[-1], phi.steps))
@@ -198,7 +204,7 @@ class Chain:
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
         """Return weighted responsibilities, and the steps between neighbours that are independent."""
         given = q if units.weights is None else q * units.weights
-        begins = _offsets(units)[:-1]
+        begins = offsets_of(units)[:-1]
         inner = np.ones(len(units), dtype=bool)
         inner[begins] = False
         at = np.flatnonzero(inner)
@@ -347,12 +353,30 @@ def _n_states(size: int) -> int:
     return int((np.sqrt(1 + 4 * size) - 1) / 2 + 0.5)
 
 
-def _offsets(units: Block) -> NDArray[np.int64]:
-    """Return first rows of the sequences of a block, and its end."""
+def of_possible_rows(log_density: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return log densities, (..., components, rows), with 0 in rows that no state can have made, and which these are.
+
+    Such a row says nothing of the states, which the other rows of its sequence may tell. Its sequence has likelihood 0.
+    """
+    impossible = np.asarray(np.isneginf(log_density).all(axis=-2))
+    return np.where(impossible[..., None, :], 0.0, log_density), impossible
+
+
+def given_row(ahead: Array, log_density: Array) -> Array:
+    """Return log probabilities of states (last axis) given a row too; as before where no state can have made it."""
+    joint = ahead + log_density
+    with np.errstate(invalid="ignore"):
+        total = np.logaddexp.reduce(joint, axis=-1, keepdims=True)
+    possible = total > -np.inf
+    return np.where(possible, joint - np.where(possible, total, 0.0), ahead)
+
+
+def offsets_of(units: Block) -> NDArray[np.int64]:
+    """Return first rows of the sequences (the first column) of a block, and its end."""
     return np.append(boundaries(units)[0], len(units)).astype(np.int64)
 
 
-def _weights_of_sequences(units: Block) -> Array | None:
+def weights_of_sequences(units: Block) -> Array | None:
     """Return the weight of each sequence, (1 or runs, sequences)."""
     if units.weights is None:
         return None

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from majorant import _kernels
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Limits, Posterior, Table
-from majorant.laws.chain import FLOOR
-from majorant.laws.grouped import boundaries
+from majorant.laws.chain import FLOOR, given_row, of_possible_rows, offsets_of, weights_of_sequences
+from majorant.laws.independent import weighted
 from majorant.registry import value_class
 
 LONGEST_STEP = 3.0
@@ -93,14 +93,16 @@ class GatedChain:
     def posterior(self, phi: StepLogits, log_density: Table, units: Block, beta: float) -> Posterior:
         """Return the log-likelihood of each sequence, probabilities of its states, and the sums of the steps."""
         runs, k, n = log_density.shape
-        offsets, w = _offsets(units), _weights(units, runs)
+        sequences = _sequences(units)
+        offsets, w = offsets_of(sequences), _weights(sequences, runs)
+        told, impossible = of_possible_rows(log_density)
         log_steps, table = self.log_steps(phi, units.columns[0]), np.arange(n, dtype=np.int32)
         q, pairs = np.zeros((runs, n, k)), np.zeros((runs, n, k, k))
         each, entropy = np.empty((2, runs, len(offsets) - 1))
         with np.errstate(divide="ignore"):
             log_start = np.log(phi.start)
         for run in range(runs):
-            unary = np.ascontiguousarray(log_density[run].T)
+            unary = np.array(told[run].T, order="C")
             unary[offsets[:-1]] += log_start[run]
             if np.isinf(beta):
                 path = np.empty(n, dtype=np.int32)
@@ -113,13 +115,16 @@ class GatedChain:
                 _kernels.chain_sums(*scores, each[run], entropy[run], q[run], None, pairs[run])
                 each[run] /= beta
                 entropy[run] /= beta
-        q[~(q.sum(axis=2) > 0)] = 1 / k  # no path can have made the sequence
-        q, pairs = q * w[:, :, None], pairs * w[:, :, None, None]
-        of_sequences = w[:, offsets[:-1]]
+        unknown = np.logical_or.reduceat(np.isnan(log_density).any(axis=1), offsets[:-1], axis=1)
+        lost = np.repeat(unknown | ~np.isfinite(each), np.diff(offsets), axis=1)
+        q[lost], pairs[lost] = 1 / k, 0.0  # no path can have made the sequence, or densities are NaN
+        each[np.logical_or.reduceat(impossible, offsets[:-1], axis=1)] = -np.inf
+        each[unknown] = entropy[unknown] = np.nan
+        of_rows = np.repeat(w, np.diff(offsets), axis=1)
+        q, pairs = q * of_rows[:, :, None], pairs * of_rows[:, :, None, None]
         sums = self._sums(q[:, offsets[:-1]].sum(axis=1), pairs, np.exp(log_steps), units.columns[0])
-        value = (of_sequences * np.where(of_sequences > 0, each, 0.0)).sum(axis=1)
-        spread = np.asarray((of_sequences * entropy).sum(axis=1))
-        return Posterior(np.asarray(value), np.moveaxis(q, 1, 2), sums, lambda: spread, each)
+        value, spread = weighted(each, w[:, None]), np.asarray((w * entropy).sum(axis=1))
+        return Posterior(value, np.moveaxis(q, 1, 2), sums, lambda: spread, each)
 
     def _sums(self, first: Array, pairs: Array, steps: Array, z: Array) -> Array:
         """Return one row per run: expected first states and steps, the score and the information."""
@@ -142,19 +147,16 @@ class GatedChain:
 
     def _forward(self, phi: StepLogits, log_density: Table, units: Block) -> tuple[Table, Table]:
         """Return log probabilities of states given the rows before, and given their own too, as tables."""
-        offsets, log_steps = _offsets(units), self.log_steps(phi, units.columns[0])
+        log_steps = self.log_steps(phi, units.columns[0])
         begins = np.zeros(log_density.shape[2], dtype=bool)
-        begins[offsets[:-1]] = True
+        begins[offsets_of(_sequences(units))[:-1]] = True
         ahead, here = np.empty(log_density.shape), np.empty(log_density.shape)
         with np.errstate(divide="ignore"):
             log_start = np.log(phi.start)
             for t, is_first in enumerate(begins.tolist()):
                 moved = None if is_first else here[:, :, t - 1, None] + log_steps[:, t]
                 ahead[:, :, t] = log_start if moved is None else np.logaddexp.reduce(moved, axis=1)
-                joint = ahead[:, :, t] + log_density[:, :, t]
-                total = np.logaddexp.reduce(joint, axis=1)[:, None]
-                possible = total > -np.inf  # an impossible row says nothing
-                here[:, :, t] = np.where(possible, joint - np.where(possible, total, 0.0), ahead[:, :, t])
+                here[:, :, t] = given_row(ahead[:, :, t], log_density[:, :, t])
         return ahead, here
 
     def filtered(self, phi: StepLogits, log_density: Table, units: Block) -> Table:
@@ -175,7 +177,8 @@ class GatedChain:
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
         """Return weighted responsibilities, and the sums of steps between neighbours that are independent."""
         runs, k, n = q.shape
-        w, begins, by_row = _weights(units, runs), _offsets(units)[:-1], np.moveaxis(q, 1, 2)
+        offsets, by_row = offsets_of(_sequences(units)), np.moveaxis(q, 1, 2)
+        begins, w = offsets[:-1], np.repeat(_weights(_sequences(units), runs), np.diff(offsets), axis=1)
         pairs = np.zeros((runs, n, k, k))
         pairs[:, 1:] = by_row[:, :-1, :, None] * by_row[:, 1:, None, :] * w[:, 1:, None, None]
         pairs[:, begins] = 0.0
@@ -311,12 +314,12 @@ class GatedChain:
         return StepLogits(np.array(start), coef)
 
 
-def _offsets(units: Block) -> NDArray[np.int64]:
-    """Return first rows of the sequences of a block, and its end."""
-    return np.append(boundaries(units.seen(units.columns[1:]))[0], len(units)).astype(np.int64)
+def _sequences(units: Block) -> Block:
+    """Return units as `Chain` reads them, without the covariates."""
+    return units.seen(units.columns[1:])
 
 
 def _weights(units: Block, runs: int) -> Array:
-    """Return the weight of each row in each run."""
-    w = np.ones(len(units)) if units.weights is None else np.asarray(units.weights)
-    return np.broadcast_to(w.reshape(-1, len(units)) if w.ndim < 3 else w[:, 0], (runs, len(units)))
+    """Return the weight of each sequence in each run."""
+    w = weights_of_sequences(units)
+    return np.broadcast_to(1.0 if w is None else w, (runs, len(offsets_of(units)) - 1))
