@@ -67,6 +67,22 @@ def test_passes_are_iterations() -> None:
     assert -model.score(X) == pytest.approx(mj.KMeans(4, init=X[:4], max_iter=5, tol=0).fit(X).inertia_, rel=0.01)
 
 
+def test_a_converged_pass_counts_no_row_twice() -> None:
+    """Centres given anew begin another pass even where they equal those of the last one."""
+    X = rows(2)
+    model, objectives = mj.KMeans(4, init=X[:4]), []
+    for _ in range(60):
+        for batch in np.split(X, 8):
+            model.partial_fit(batch)
+        objectives.append(model.inertia_)
+        model.set_params(init=model.cluster_centers_)
+    assert objectives[-1] == objectives[-10] == pytest.approx(-model.score(X), rel=1e-9)
+    assert (np.diff(objectives) <= 1e-9 * objectives[0]).all()
+    model.init[:] = X[:4]  # the same array with other centres
+    model.partial_fit(X)
+    np.testing.assert_allclose(model.cluster_centers_, one_iteration(X[:4], X).cluster_centers_, rtol=1e-9)
+
+
 def test_without_centres_the_first_batch_is_searched() -> None:
     X = rows(3)
     model = mj.KMeans(4, random_state=0).partial_fit(X[:200])

@@ -76,6 +76,16 @@ class Batches:
         return (centres.astype(np.float64) / fitted.scale).astype(centres.dtype), max(objective, 0.0) * unit
 
 
+def pass_of(model: KMeans) -> Batches | None:
+    """Return the pass over batches that a model is in; None before one, or where `init` was given anew."""
+    so_far: Batches | None = getattr(model, "_batches", None)
+    if so_far is None or isinstance(model.init, str) or callable(model.init):
+        return so_far
+    # Where Lloyd's iteration has converged, centres given anew equal the old ones: equal values alone say nothing.
+    same = getattr(model, "_init_of_pass", model.init) is model.init
+    return so_far if same and so_far.init is not None and np.array_equal(model.init, so_far.init) else None
+
+
 def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
     """Go on with the pass of a model, or begin one, and set its fitted attributes.
 
@@ -89,10 +99,8 @@ def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
         raise ValueError(
             "partial_fit knows no bounds, size_min or size_max, which need all rows at once: leave them out"
         )
-    so_far: Batches | None = getattr(model, "_batches", None)
+    so_far = pass_of(model)
     given = None if isinstance(model.init, str) or callable(model.init) else np.array(model.init, dtype=np.float64)
-    if so_far is not None and given is not None and (so_far.init is None or not np.array_equal(given, so_far.init)):
-        so_far = None  # another pass
     if so_far is None and given is None:
         model.fit(X, sample_weight=sample_weight)
     X = rows_of(model, X, reset=so_far is None)
@@ -102,7 +110,7 @@ def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
         so_far = Batches(given, FittedCentres.of(centres.astype(X.dtype), model.metric))
     so_far = so_far.then(X, weights, model.n_jobs)
     model.cluster_centers_, model.inertia_ = so_far.solved()
-    model._batches = so_far
+    model._batches, model._init_of_pass = so_far, model.init
     model.n_iter_ = 1
     record = StartRecord("given centres" if given is not None else "first batch", model.inertia_, 1, False)
     note = "One iteration over the rows of all batches so far."

@@ -263,8 +263,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         centres of the rows so far as they were assigned. So the order of batches does not matter, and after the last
         one the centres are those of ``fit`` on all rows with the same `init` and ``max_iter=1``, up to rounding. A pass
         begins at `init`, if that is an array, and else at the fit of the first batch. A new pass begins when `init` is
-        another array: ``model.set_params(init=model.cluster_centers_)``. `inertia_` is the objective of the rows so far
-        in their clusters, which is no less than with the nearest centres.
+        given anew, be it of equal centres: ``model.set_params(init=model.cluster_centers_)``. `inertia_` is the
+        objective of the rows so far in their clusters, which is no less than with the nearest centres.
 
         Parameters
         ----------
