@@ -356,6 +356,37 @@ class TestOpening:
         with pytest.raises(ValueError, match=rf"rows{suffix} was written to after it had been opened: open it again"):
             data.map_sum(len)
 
+    @pytest.mark.parametrize("written", ["smaller", "with more rows", "in the course of a pass"])
+    @pytest.mark.parametrize("suffix", [".npy", ".parquet", ".arrow", ".feather"])
+    def test_another_size_is_noticed_too(self, suffix: str, written: str, tmp_path: Path) -> None:
+        """Tables of as many rows and the same columns may have other sizes."""
+
+        def write(x: NDArray[Any]) -> Path:
+            if suffix == ".npy":
+                np.save(tmp_path / "rows.npy", x)
+                return tmp_path / "rows.npy"
+            table = pa.table({name: x[:, j] for j, name in enumerate("abc")})
+            return {".parquet": write_parquet, ".feather": write_feather, ".arrow": write_arrow}[suffix](
+                table, tmp_path
+            )
+
+        path = write(X)
+        data = open_rows(path)
+        assert data.map_sum(len) == len(X)
+        if written == "in the course of a pass":
+            blocks = iter(rows_of(data).blocks())
+            next(blocks)
+            with path.open("ab") as file:
+                file.write(b"more")
+            with pytest.raises(ValueError, match="was written to after it had been opened"):
+                list(blocks)
+            return
+        write(np.zeros_like(X) if written == "smaller" else np.vstack([X, X]))
+        if suffix == ".npy" and written == "smaller":
+            os.utime(path, ns=(0, 10**9))  # the size is the same
+        with pytest.raises(ValueError, match=r"was written to after it had been opened|rows when they were opened"):
+            data.map_sum(len)
+
     @pytest.mark.parametrize("suffix", [".npy", ".parquet", ".arrow", ".feather"])
     def test_a_file_that_is_not_what_it_says(self, suffix: str, tmp_path: Path) -> None:
         path = tmp_path / f"rows{suffix}"

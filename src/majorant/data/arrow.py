@@ -49,7 +49,6 @@ class ArrowRows(StoredRows):
     ) -> None:
         pa = _pyarrow()
         self._paths = tuple(paths)
-        self._files = [UnchangedFile(path) for path in self._paths]
         if isinstance(columns, str):
             raise TypeError(f"columns must be a sequence of names; got {briefly(columns)}: write [{columns!r}]")
         n_units = 0
@@ -72,6 +71,7 @@ class ArrowRows(StoredRows):
         single = all(kind in (pa.float32(), pa.float16()) for kind in self._types[: len(x_names)])
         super().__init__(n_units, len(x_names), np.float32 if single else np.float64, x_names)
         self.own_target, self.own_weights = target is not None, sample_weight is not None
+        self._files = [UnchangedFile(path) for path in self._paths]
 
     def pieces(self) -> Iterator[Piece]:
         chunk = 0

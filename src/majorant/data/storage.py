@@ -96,6 +96,7 @@ class StoredRows:
         self._total: float | None = None
         self._unit = 1.0
         self._memory: list[dict[str, Any]] = []
+        self._files: list[UnchangedFile] = []
 
     @property
     def has_target(self) -> bool:
@@ -221,6 +222,8 @@ class StoredRows:
             first, number = first + len(piece), number + 1
         if first != self.n_units:
             raise self._changed(first)
+        for file in self._files:
+            file.check(of_any_size=True)
 
     def _cut(self) -> Iterator[Piece]:
         """Return pieces of a block each, however the rows were read: the last one of a chunk may be shorter."""
@@ -301,19 +304,22 @@ class NpyRows(StoredRows):
         if array.shape[1] == 0:
             raise ValueError(f"the array has no columns; it has shape {array.shape}")
         super().__init__(array.shape[0], array.shape[1], array.dtype)
-        self._array, self._file = array, None if path is None else UnchangedFile(path)
+        self._array = array
+        self._files = [] if path is None else [UnchangedFile(path)]
 
     def pieces(self) -> Iterator[Piece]:
         array = self._array
         row_bytes = max(array.dtype.itemsize * self.n_features, 1)
         per_block = block_rows(self.n_features * self.dtype.itemsize)
         rows = max(READ_BYTES // row_bytes // per_block, 1) * per_block
-        if self._file is None or not array.flags.c_contiguous:
+        if not self._files or not array.flags.c_contiguous:
             for number, a in enumerate(range(0, self.n_units, rows)):
                 yield Piece(number, array[a : a + rows])
                 self._give_back(a * row_bytes, rows * row_bytes)
             return
-        with self._file.open() as file:  # keeps pages out of this process, and a file that shrank is no fault of memory
+        with self._files[
+            0
+        ].open() as file:  # keeps pages out of this process, and a file that shrank is no fault of memory
             file.seek(array.offset)
             for number, a in enumerate(range(0, self.n_units, rows)):
                 m = min(rows, self.n_units - a)
@@ -340,15 +346,18 @@ class UnchangedFile:
     def __init__(self, path: Path) -> None:
         self.path, self._before = path, path.stat()
 
-    def check(self) -> None:
-        """Raise an error if the file was written to; one of another size is told by its number of rows.
+    def check(self, *, of_any_size: bool = False) -> None:
+        """Raise an error if the file was written to.
+
+        Before a pass, one of another size is let through: its columns or its number of rows tell more.
 
         Raises
         ------
         ValueError
         """
         now, before = self.path.stat(), self._before
-        if now.st_size == before.st_size and now.st_mtime_ns != before.st_mtime_ns:
+        is_candidate = of_any_size or now.st_size == before.st_size
+        if is_candidate and (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise ValueError(f"{self.path.name} was written to after it had been opened: open it again")
 
     def open(self) -> BinaryIO:
