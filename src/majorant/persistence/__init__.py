@@ -182,7 +182,7 @@ def _check_estimates(estimator: Any) -> None:
 
 
 def _check_columns(estimator: Any, estimates: Sequence[str]) -> None:
-    """Refuse a number of columns that is none, has other names, or is larger than there are estimates in all."""
+    """Refuse a number of columns that is none, has other names, or is larger than there are numbers in all."""
     n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise SavedModelError(f"its n_features_in_ is {n!r}, and a whole number from 1")
