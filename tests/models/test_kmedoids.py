@@ -20,7 +20,7 @@ from majorant.models.kmedoids import METRICS
 from majorant.registry import card_of
 from majorant.report import Run, html_report
 from majorant.report.measures.clustering import measure_clustering
-from majorant.solvers.medoids import EFFORTS, medoid_search
+from majorant.solvers.medoids import EFFORTS, _Places, medoid_search
 
 Array = NDArray[np.float64]
 
@@ -157,12 +157,47 @@ def test_equal_rows_and_more_clusters_than_distinct_rows() -> None:
     assert one.cluster_centers_.item() == 1 and "no better one exists" in one.search_.certain
 
 
+@pytest.mark.parametrize("case", ["rows without weight", "equal rows"])
+def test_a_table_of_too_few_distinct_rows_is_told_of(case: str) -> None:
+    X, weights = np.array([[0.0], [5.0], [9.0], [9.5], [7.0]]), None
+    if case == "rows without weight":
+        weights = np.array([1.0, 1.0, 0.0, 0.0, 0.0])
+    else:
+        X[2:] = X[0]
+    model = mj.KMedoids(4, metric="precomputed", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="2 distinct rows with weight"):
+        model.fit(cdist(X, X), sample_weight=weights)
+    assert model.inertia_ == 0
+
+
+def test_each_descent_has_steps_of_its_own() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model, one = (mj.KMedoids(12, effort=e, random_state=0).fit(X) for e in ("default", "fast"))
+    first, *others = model.search_.starts
+    assert first.n_iter == one.n_iter_ == len(one.trace_) == one.search_.starts[0].n_iter
+    assert len({start.n_iter for start in others}) > 1
+    assert max(start.n_iter for start in model.search_.starts) <= model.n_iter_
+
+
+def test_perturbations_that_move_nothing_are_no_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nearly every row is a medoid, most rows drawn are, too."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    tried = medoid_search(cdist(X, X), np.ones(12), 10, seed=0)
+    assert sum(kind == "perturbation" for kind, *_ in tried.optima) >= 9  # ten returns, the start among them
+    monkeypatch.setattr(_Places, "perturb", lambda self, draws, anywhere: None)
+    found = medoid_search(cdist(X, X), np.ones(12), 10, seed=0)
+    assert [kind for kind, *_ in found.optima] == ["seeds"]
+
+
 def test_saved_reported_and_shown(tmp_path: Path) -> None:
     X = load_iris().data
     model = mj.KMedoids(3, random_state=0).fit(X)
     model.save(tmp_path / "model.mj")
     loaded = mj.load(tmp_path / "model.mj")
     np.testing.assert_array_equal(loaded.predict(X), model.labels_)
+    given = mj.KMedoids(3, metric="precomputed", random_state=0).fit(cdist(X, X))
+    given.save(tmp_path / "model.mj")
+    np.testing.assert_array_equal(mj.load(tmp_path / "model.mj").predict(cdist(X, X)), given.labels_)
     page = html_report(Run(model, X, ("a", "b", "c", "d"), "iris.csv", ""))
     assert "Total distance" in page and "total distance" in str(model.summary())
 

@@ -105,7 +105,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     inertia_ : float
         Weighted sum of distances to the nearest medoid.
     n_iter_ : int
-        Number of times that the search lowered the objective.
+        Number of objectives in `trace_`, from the first medoids on.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
@@ -190,11 +190,12 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 w = np.ones(len(X)) if weights is None else weights
                 rows = np.flatnonzero(w > 0)
                 distances, w = X[np.ix_(rows, rows)] if len(rows) < len(X) else X, w[rows]
+                n_distinct = len(np.unique(((distances == 0) & (distances.T == 0)).argmax(axis=1)))
             else:
                 rows, w = _distinct(X, weights)
                 _check_memory(len(rows))
-                warn_of_repeats(len(rows), self.n_clusters)
-                distances = self.distances_between(X, rows)
+                distances, n_distinct = self.distances_between(X, rows), len(rows)
+            warn_of_repeats(n_distinct, self.n_clusters)
             if not _is_symmetric(distances):
                 distances = distances.T  # row by row the distances to a possible medoid
             found = medoid_search(
@@ -288,8 +289,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _keep(self, found: MedoidResult) -> None:
         """Set the fitted attributes that tell of the search."""
         records = []
-        for source, objective, converged in found.optima:
-            records.append(StartRecord(source, objective, len(found.steps), converged))
+        for source, objective, n_steps, converged in found.optima:
+            records.append(StartRecord(source, objective, n_steps, converged))
             state = "no swap helps" if converged else "cut short"
             report_start(len(records), source, objective, state, self.verbose)
         end_of_starts(self.verbose)

@@ -67,16 +67,16 @@ class MedoidResult:
         Weighted sum of distances to the nearest medoid.
     steps : list of float
         The objective from the first medoids to the last ones: it never rises.
-    optima : list of (str, float, bool)
-        Kind, final objective, and whether no swap with any row helps, of descents from seeds ("seeds") and of
-        perturbations ("perturbation").
+    optima : list of (str, float, int, bool)
+        Kind, final objective, number of objectives on its way, and whether no swap with any row helps, of descents from
+        seeds ("seeds") and of perturbations ("perturbation").
     """
 
     medoids: NDArray[np.int64]
     labels: NDArray[np.int32]
     objective: float
     steps: list[float]
-    optima: list[tuple[str, float, bool]]
+    optima: list[tuple[str, float, int, bool]]
 
 
 def medoid_search(
@@ -119,32 +119,36 @@ def medoid_search(
         centre = int((distances @ weights).argmin())
         objective = float(weights @ distances[centre])
         one = np.zeros(n, dtype=np.int32)
-        return MedoidResult(np.array([centre]), one, objective, [objective], [("all rows", objective, True)])
+        return MedoidResult(np.array([centre]), one, objective, [objective], [("all rows", objective, 1, True)])
     plan = EFFORTS[effort] if isinstance(effort, str) else effort
     draws = np.random.default_rng(seed)
-    optima: list[tuple[str, float, bool]] = []
+    optima: list[tuple[str, float, int, bool]] = []
     steps: list[float] = []
     best, returns = _Places(distances, weights, seeds(distances, weights, k, draws)), 0
     for start in range(plan.starts):
         now = best if start == 0 else _Places(distances, weights, seeds(distances, weights, k, draws))
         path = [now.objective, *now.descend(draws.permutation(n))]
-        optima.append(("seeds", path[-1], True))
+        optima.append(("seeds", path[-1], len(path), True))
         returns = _returns(returns, path[-1], best.objective)
         if start == 0 or path[-1] < best.objective:
             best, steps = now, path
-    now, limit, few = best.copy(), plan.work * best.tried, max(7, min(30, 3000 // n))
+    now, limit, few, made = best.copy(), plan.work * best.tried, max(7, min(30, 3000 // n)), 0
     for count in range(plan.perturbations):
-        if returns >= max(10, plan.returns * k) or (count >= few and now.tried > limit) or not best.objective > 0:
+        if returns >= max(10, plan.returns * k) or (made >= few and now.tried > limit) or not best.objective > 0:
             break
         now.perturb(draws, anywhere=count % 3 == 2)
         around = np.flatnonzero((now.nearest != best.nearest) | (now.first != best.first) | (now.next != best.next))
-        path = now.descend(draws.permutation(around))
+        if not len(around):  # the rows drawn were medoids already: nothing was tried
+            now.take(best)
+            continue
+        made += 1
+        path = [now.objective, *now.descend(draws.permutation(around))]
         better = now.objective < best.objective * (1 - SAME)
         if better:
             path += now.descend(draws.permutation(n))
         returns = _returns(returns, now.objective, best.objective)
         back = math.isclose(now.objective, best.objective, rel_tol=SAME, abs_tol=0.0)
-        optima.append(("perturbation", now.objective, better or back))
+        optima.append(("perturbation", now.objective, len(path), better or back))
         if better:
             steps += [f for f in path if f < steps[-1]]
             best = now.copy()
@@ -231,4 +235,4 @@ def _returns(so_far: int, found: float, best: float) -> int:
 
 def _every_row(n: int, k: int) -> MedoidResult:
     """Return each row as its own medoid; surplus medoids repeat the rows in turn."""
-    return MedoidResult(np.arange(k) % n, np.arange(n, dtype=np.int32), 0.0, [0.0], [("all rows", 0.0, True)])
+    return MedoidResult(np.arange(k) % n, np.arange(n, dtype=np.int32), 0.0, [0.0], [("all rows", 0.0, 1, True)])
