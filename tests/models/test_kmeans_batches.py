@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -95,6 +98,57 @@ def test_without_centres_the_first_batch_is_searched() -> None:
     np.testing.assert_array_equal(model.fit(X).cluster_centers_, again.cluster_centers_)
     model.partial_fit(X[:200])  # after a fit, a pass begins anew
     np.testing.assert_allclose(model.cluster_centers_, found.cluster_centers_, rtol=1e-9)
+
+
+def copies(model: mj.KMeans, tmp_path: Path) -> dict[str, mj.KMeans]:
+    model.save(tmp_path / "model.mj")
+    joblib.dump(model, tmp_path / "model.joblib")
+    return {
+        "saved": mj.load(tmp_path / "model.mj"),
+        "joblib": joblib.load(tmp_path / "model.joblib"),
+        "pickle": pickle.loads(pickle.dumps(model)),
+        "copy": copy.deepcopy(model),
+    }
+
+
+@pytest.mark.parametrize("init", ["given", "searched"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_a_copy_goes_on_with_the_pass(init: str, metric: Any, tmp_path: Path) -> None:
+    X = rows(5)
+    settings: dict[str, Any] = {"init": X[:4]} if init == "given" else {"random_state": 0}
+    model = mj.KMeans(4, metric=metric, **settings).partial_fit(X[:150])
+    found = copies(model, tmp_path)
+    model.partial_fit(X[150:])
+    for name, other in found.items():
+        other.partial_fit(X[150:])
+        np.testing.assert_array_equal(other.cluster_centers_, model.cluster_centers_, err_msg=name)
+        assert other.inertia_ == model.inertia_
+
+
+def test_a_copy_knows_that_a_converged_pass_has_ended(tmp_path: Path) -> None:
+    X = rows(2)
+    model = mj.KMeans(4, init=mj.KMeans(4, random_state=0, tol=0).fit(X).cluster_centers_)
+    for _ in range(5):
+        model.partial_fit(X)
+        model.set_params(init=model.cluster_centers_)
+    for name, other in copies(model, tmp_path).items():
+        assert other.partial_fit(X).inertia_ == pytest.approx(-model.score(X), rel=1e-9), name
+
+
+def test_settings_do_not_change_within_a_pass() -> None:
+    X = rows(6)
+    for start in ({"init": X[:4]}, {"random_state": 0}):
+        model = mj.KMeans(4, **start).partial_fit(X)
+        before = model.cluster_centers_
+        for changed, told in (({"metric": "cosine"}, "'euclidean'"), ({"n_clusters": 5}, "4")):
+            (name,) = changed
+            kept = getattr(model, name)
+            with pytest.raises(ValueError, match=f"{name} was {told} when this pass over batches began"):
+                model.set_params(**changed).partial_fit(X)
+            model.set_params(**{name: kept})
+        assert model.cluster_centers_ is before
+    model.set_params(metric="cosine", init=X[:5], n_clusters=5).partial_fit(X)
+    assert model.cluster_centers_.shape == (5, 3)
 
 
 def test_a_failed_batch_changes_nothing(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from majorant.engine.trace import Trace
 from majorant.models.kmeans.checks import rows_of
 from majorant.models.kmeans.nearest_rows import OBJECTIVES, FittedCentres
 from majorant.models.kmeans.search import given_centres
+from majorant.registry import value_class
 from majorant.search.record import SearchReport, StartRecord
 from majorant.solvers.nearest import assign, centres_of
 from majorant.solvers.relocation import Farthest, farthest_rows, relocated
@@ -23,17 +24,23 @@ if TYPE_CHECKING:
     from majorant.models.kmeans.estimator import KMeans
 
 
+for _part in (FittedCentres, Farthest):
+    value_class(_part)
+
+
+@value_class
 @dataclass(frozen=True)
-class _Sums:
+class BatchSums:
     """Moments of rows about the centres nearest to them, and the rows farthest from theirs, for empty clusters."""
 
     moments: NDArray[np.float64]
     farthest: Farthest
 
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums(self.moments + other.moments, self.farthest + other.farthest)
+    def __add__(self, other: BatchSums) -> BatchSums:
+        return BatchSums(self.moments + other.moments, self.farthest + other.farthest)
 
 
+@value_class
 @dataclass(frozen=True)
 class Batches:
     """What a pass over batches knows of the rows so far: sums about the centres with which it began.
@@ -44,22 +51,22 @@ class Batches:
         The centres that the user gave for the pass.
     fitted : FittedCentres
         The centres with which it began.
-    sums : _Sums, or None before the first batch
+    sums : BatchSums, or None before the first batch
     """
 
     init: NDArray[np.float64] | None
     fitted: FittedCentres
-    sums: _Sums | None = None
+    sums: BatchSums | None = None
 
     def then(self, X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Self:
         """Return the pass with another batch."""
         centres = self.fitted.centres
 
-        def visit(block: Block) -> _Sums:
+        def visit(block: Block) -> BatchSums:
             rows = replace(block, columns=(self.fitted.rows(block.columns[0], first=block.first),))
             moments, _ = assign(rows.columns[0], rows.weights, centres, np.zeros(len(rows), dtype=np.int32))
             assert moments is not None
-            return _Sums(moments, farthest_rows(rows, centres))
+            return BatchSums(moments, farthest_rows(rows, centres))
 
         sums = Chunks(X, weights=weights, n_jobs=n_jobs).map_sum(visit)
         return replace(self, sums=sums if self.sums is None else self.sums + sums)
@@ -78,12 +85,22 @@ class Batches:
 
 def pass_of(model: KMeans) -> Batches | None:
     """Return the pass over batches that a model is in; None before one, or where `init` was given anew."""
-    so_far: Batches | None = getattr(model, "_batches", None)
+    so_far: Batches | None = getattr(model, "batches_", None)
     if so_far is None or isinstance(model.init, str) or callable(model.init):
         return so_far
     # Where Lloyd's iteration has converged, centres given anew equal the old ones: equal values alone say nothing.
     same = getattr(model, "_init_of_pass", model.init) is model.init
     return so_far if same and so_far.init is not None and np.array_equal(model.init, so_far.init) else None
+
+
+def _refuse_other_settings(model: KMeans, so_far: Batches) -> None:
+    began = {"metric": so_far.fitted.metric, "n_clusters": len(so_far.fitted.centres)}
+    for name, before in began.items():
+        if (now := getattr(model, name)) != before:
+            raise ValueError(
+                f"{name} was {before!r} when this pass over batches began and is {now!r} now: set it back, or begin "
+                "another pass with set_params(init=...), or with fit"
+            )
 
 
 def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
@@ -100,6 +117,8 @@ def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
             "partial_fit knows no bounds, size_min or size_max, which need all rows at once: leave them out"
         )
     so_far = pass_of(model)
+    if so_far is not None:
+        _refuse_other_settings(model, so_far)
     given = None if isinstance(model.init, str) or callable(model.init) else np.array(model.init, dtype=np.float64)
     if so_far is None and given is None:
         model.fit(X, sample_weight=sample_weight)
@@ -110,7 +129,7 @@ def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
         so_far = Batches(given, FittedCentres.of(centres.astype(X.dtype), model.metric))
     so_far = so_far.then(X, weights, model.n_jobs)
     model.cluster_centers_, model.inertia_ = so_far.solved()
-    model._batches, model._init_of_pass = so_far, model.init
+    model.batches_, model._init_of_pass = so_far, model.init
     model.n_iter_ = 1
     record = StartRecord("given centres" if given is not None else "first batch", model.inertia_, 1, False)
     note = "One iteration over the rows of all batches so far."

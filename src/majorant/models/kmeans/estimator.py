@@ -27,7 +27,7 @@ from majorant.data.rows import Rows, rows_in_memory, rows_streamed
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy
 from majorant.models.base import LatentVariableModel
-from majorant.models.kmeans.batches import add_batch
+from majorant.models.kmeans.batches import add_batch, pass_of
 from majorant.models.kmeans.certify import certificate
 from majorant.models.kmeans.checks import check_settings, rows_of
 from majorant.models.kmeans.nearest_rows import OBJECTIVES, FittedCentres, Metric
@@ -132,6 +132,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         Every start, how many reached the best optimum, how far the second is.
     trace_ : Trace
         Objective and bound, iteration by iteration.
+    batches_ : Batches
+        After `partial_fit`: the sums of the pass so far, with which a saved model goes on.
 
     See Also
     --------
@@ -215,7 +217,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         """
         with self._all_or_nothing():
             check_settings(self)
-            self.__dict__.pop("_batches", None)  # of a pass before this fit
+            self.__dict__.pop("batches_", None)  # of a pass before this fit
             on_sphere = self.metric == "cosine"
             random = check_random_state(self.random_state)
             source = stored_rows(X)
@@ -279,12 +281,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         Raises
         ------
         ValueError, TypeError
-            If rows are streamed, which `fit` reads batch by batch itself, or sizes or bounds are asked for.
+            If rows are streamed, which `fit` reads batch by batch itself, or sizes or bounds are asked for, or `metric`
+            or `n_clusters` changed within a pass.
         """
         with self._all_or_nothing():
             check_settings(self)
             add_batch(self, X, sample_weight)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and files hold: a pass over batches that goes on, and none that has ended.
+
+        A copy of `init` is another object, by which the copy could not tell.
+        """
+        ended = {"_init_of_pass"} if pass_of(self) is not None else {"_init_of_pass", "batches_"}
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in ended}
 
     def _keep(self, rows: Rows, best: Best, note: str, unit: float, occupied: Any, *, keeps_order: bool) -> None:
         """Set the fitted attributes, in the units of X."""
