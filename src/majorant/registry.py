@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
 from pkgutil import iter_modules
@@ -48,6 +48,11 @@ class ModelCard:
         columns; fits that differ in it cannot be compared.
     estimates : tuple of str
         Fitted attributes of numbers without which nothing can be predicted; a file that lacks one is refused.
+    shapes : dict of str to str
+        Shapes of the arrays that predictions read, a letter for each axis; a file with others is refused. Axes of one
+        letter are equally long, "d" is the number of columns, "m" that of a kernel's axes (of columns without a
+        kernel), "1" is one, "*" is any number of axes. A space stands between alternatives, and "full:kdd" holds for
+        covariance_type="full" alone.
     sections : tuple of str
         Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
     takes_text : bool
@@ -72,6 +77,7 @@ class ModelCard:
     objective_set_by: tuple[str, ...] = ()
     directions_attribute: str = ""
     estimates: tuple[str, ...] = ()
+    shapes: Mapping[str, str] = field(default_factory=dict, compare=False)
     sections: tuple[str, ...] = ()
     takes_text: bool = False
     page: str = ""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.persistence import SavedModelError, UnsavableError, archive, load, save
 from majorant.registry import card_of
 
-from ..estimators import ESTIMATORS, reference
+from ..estimators import ESTIMATORS, ROWS, numbers, reference
 
 
 def changed(estimator: Any, name: str, value: Any) -> Any:
@@ -114,3 +118,103 @@ def test_a_header_of_many_megabytes_is_neither_written_nor_parsed(tmp_path: Path
         save(changed(reference(estimator), "feature_names_in_", names), tmp_path / "m")
     assert not list(tmp_path.iterdir())
     assert archive.MAX_META_BYTES < 60e6
+
+
+def damaged(values: NDArray[Any], random: np.random.Generator) -> list[NDArray[Any]]:
+    """The same with an entry that no fit ends at, and with an axis longer by one: one of each, drawn."""
+    longer = [np.resize(values, np.add(values.shape, np.arange(values.ndim) == axis)) for axis in range(values.ndim)]
+    wrong = [np.nan, np.inf, -np.inf, -1.0, 1e300] if values.dtype.kind == "f" else [-1, 2**30]
+    entries = []
+    for value in random.choice(wrong, 1) if values.size else []:
+        entries.append(values.copy())
+        entries[-1][np.unravel_index(random.integers(values.size), values.shape)] = value
+    return [*entries, *(longer[at] for at in random.permutation(len(longer))[:1])]
+
+
+def answers(fitted: Any, X: Any) -> list[NDArray[Any]]:
+    """What a model says of rows, in every way that it has."""
+    ways = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
+    found = [np.asarray(getattr(fitted, way)(X)) for way in ways if hasattr(fitted, way)]
+    return [one for one in found if one.dtype.kind in "fiu"]
+
+
+def kinds_of_fit() -> list[tuple[Any, Any]]:
+    """Every estimator with its rows, and those whose estimates differ by a setting."""
+    random = np.random.default_rng(3)
+    heights, bits = random.normal(size=(60, 2)) + 4 * (np.arange(60) % 2)[:, None], random.integers(0, 2, (60, 2))
+    others = [
+        *(mj.GaussianMixture(2, covariance_type=kind, random_state=0) for kind in ("tied", "diag", "spherical")),
+        *(mj.HiddenMarkovModel(2, covariance_type=kind, random_state=0) for kind in ("tied", "diag", "spherical")),
+        mj.DiscriminativeClustering(2, kernel="rbf", random_state=0),
+    ]
+    of_bits = [
+        *(mj.HiddenMarkovModel(2, emission=kind, random_state=0) for kind in ("poisson", "bernoulli", "categorical")),
+        mj.HiddenMarkovModel(2, emission=["poisson", "gaussian"], random_state=0),
+        mj.LatentClassAnalysis(2, random_state=0),
+        mj.Harmonium(random_state=0),
+    ]
+    fits = [(reference(cls), ROWS) for cls in ESTIMATORS]
+    fits += [(model.fit(heights), heights) for model in others]
+    return fits + [(model.fit(bits.astype(float)), bits.astype(float)) for model in of_bits]
+
+
+N_KINDS = len(ESTIMATORS) + 13
+
+
+@pytest.fixture(scope="module")
+def fits() -> list[tuple[Any, Any]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return kinds_of_fit()
+
+
+@pytest.mark.parametrize("at", range(N_KINDS))
+def test_a_damaged_attribute_is_refused_or_does_not_matter(at: int, fits: list[Any], tmp_path: Path) -> None:
+    assert len(fits) == N_KINDS
+    (fitted, X), random, path = fits[at], np.random.default_rng(at), tmp_path / "m"
+    X = X[:9]
+    save(fitted, path)
+    # As far from a centre as float64 goes, distances have no square.
+    is_far = {"prototypes_", "cluster_centers_", "means_"}
+    assert all(np.isfinite(answer).all() for answer in answers(load(path), X))
+    n_refused = 0
+    for name, values in numbers(fitted).items():
+        if name == "gating_coef_":  # of a model with covariates, which ask for their columns
+            continue
+        for wrong in damaged(values, random):
+            save(changed(fitted, name, wrong), path)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    other = load(path)
+            except SavedModelError as error:
+                assert name in str(error) or "its " in str(error)
+                n_refused += 1
+                continue
+            if name in is_far and np.abs(wrong).max() > 1e150:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                found = answers(other, X)
+            assert all(np.isfinite(answer).all() for answer in found), (name, wrong)
+    assert n_refused
+
+
+def test_a_shape_that_does_not_agree_is_named_with_what_it_goes_with(tmp_path: Path) -> None:
+    model, path = reference(mj.GaussianMixture), tmp_path / "m"
+    for name, value, goes_with in (("means_", model.means_[:, :2], "(3, 3)"), ("weights_", [[1.0]], "(any)")):
+        save(changed(model, name, np.asarray(value)), path)
+        found = re.escape(f"its {name} has shape {np.shape(value)}, and its other estimates go with {goes_with}")
+        with pytest.raises(SavedModelError, match=found):
+            load(path)
+    save(changed(model, "covariances_", model.covariances_ * np.array([1.0, -1.0, 1.0])[:, None, None]), path)
+    with pytest.raises(SavedModelError, match=r"its covariances_ holds .* where it is always positive"):
+        load(path)
+
+
+def test_medoids_of_many_columns_and_of_given_distances_come_back(tmp_path: Path) -> None:
+    X, path = np.random.default_rng(0).normal(size=(20, 8)), tmp_path / "m"
+    distances = np.abs(X[:, None, 0] - X[:, 0])
+    for model in (mj.KMedoids(2, random_state=0).fit(X), mj.KMedoids(2, metric="precomputed").fit(distances)):
+        save(model, path)
+        np.testing.assert_array_equal(load(path).medoid_indices_, model.medoid_indices_)

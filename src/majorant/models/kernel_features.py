@@ -15,6 +15,9 @@ from majorant.solvers.nearest import squared_distances
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
 
 Array = NDArray[np.float64]
+
+KERNEL_SHAPES = {"kernel_axes_": "nm", "landmarks_": "nd", "center_": "d"}
+"""Shapes of the attributes that say what a kernel's features are; see `ModelCard`."""
 Kernel = str | Callable[[Array, Array], Any] | None
 
 MOST_EXACT = 2000

@@ -65,6 +65,7 @@ OF_MISSING = (
         objective_title="sum of distances to the medoids",
         objective_attribute="inertia_",
         estimates=("medoid_indices_",),
+        shapes={"medoid_indices_": "k", "cluster_centers_": "kd"},
         objective_set_by=("metric", "metric_params"),
     )
 )

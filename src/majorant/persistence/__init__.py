@@ -4,40 +4,22 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import numpy as np
 
 import majorant
 from majorant.persistence.archive import read_archive, write_archive
 from majorant.persistence.atomic import remove_abandoned, replacing
 from majorant.persistence.codec import Decoder, Encoder
 from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
+from majorant.persistence.values import check_estimates
 from majorant.registry import CARDS, ESTIMATORS, card_of, known
 
 __all__ = ["SavedModelError", "UnsavableError", "load", "load_with_extra", "replacing", "save"]
 
 FORMAT = 1
 _KIND = "majorant model"
-ROUNDED = 1e-4
-"""Weights of single precision are one in sum but for this."""
-SIZES = (
-    "weights_",
-    "shares_",
-    "sizes_",
-    "scale_",
-    "variance_",
-    "_variances_",
-    "rates_",
-    "temperature_",
-    "distribution_",
-)
-"""Ends of the names of estimates that are never negative."""
-PROBABILITIES = ("probabilities_", "transitions_")
-"""Ends of the names of estimates that lie between 0 and 1."""
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _KEYS = {"kind", "format", "model", "parameters", "fitted", "extra", "versions"}
 
@@ -152,45 +134,8 @@ def _restored(meta: Any, decoder: Decoder) -> tuple[Any, Any]:
         if not _is_fitted_attribute(name):
             raise SavedModelError(f"it sets {name!r}, which is no fitted attribute")
         setattr(estimator, name, decoder.decode(value))
-    _check_estimates(estimator)
+    check_estimates(estimator)
     return estimator, decoder.decode(meta["extra"])
-
-
-def _check_estimates(estimator: Any) -> None:
-    """Refuse a model that lacks what predictions read, or in which it is not what a fit can end at."""
-    card = card_of(estimator)
-    of_density = tuple(f"{name}_" for name in getattr(estimator, "estimate_names_", ()))
-    # Parameters that were given, not fitted, have no objective.
-    of_fit = (card.objective_attribute,) if hasattr(estimator, "search_") else ()
-    for name in ("n_features_in_", *of_fit, *card.estimates, *of_density):
-        if not hasattr(estimator, name):
-            raise SavedModelError(f"it lacks {name}, without which a {card.title} tells nothing")
-    _check_columns(estimator, (*card.estimates, *of_density))
-    for name in dict.fromkeys((*card.estimates, *of_density)):
-        value = np.asarray(getattr(estimator, name))
-        if value.dtype.kind not in "iuf":
-            raise SavedModelError(f"its {name} does not hold numbers")
-        if np.isnan(value).any():
-            raise SavedModelError(f"its {name} holds NaN, which no fit ends at")
-        if f"_{name}".endswith((*SIZES, *PROBABILITIES)) and (value < 0).any():
-            raise SavedModelError(f"its {name} holds {value.min():g}, and is never negative")
-        if name.endswith(PROBABILITIES) and (value > 1 + ROUNDED).any():
-            raise SavedModelError(f"its {name} holds {value.max():g}, and is never above 1")
-    weights = getattr(estimator, "weights_", None)
-    if weights is not None and abs(float(np.sum(weights)) - 1) > ROUNDED:
-        raise SavedModelError(f"its weights_ are {float(np.sum(weights)):g} in sum, and always 1")
-
-
-def _check_columns(estimator: Any, estimates: Sequence[str]) -> None:
-    """Refuse a number of columns that is none, has other names, or is larger than there are numbers in all."""
-    n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise SavedModelError(f"its n_features_in_ is {n!r}, and a whole number from 1")
-    held = sum(np.size(getattr(estimator, name)) for name in estimates)
-    if n > held + sum(value.size for value in vars(estimator).values() if isinstance(value, np.ndarray)):
-        raise SavedModelError(f"its n_features_in_ is {n}, and it has not that many estimates")
-    if names is not None and np.shape(names) != (n,):
-        raise SavedModelError(f"its feature_names_in_ have shape {np.shape(names)}, and it has {n} columns")
 
 
 def _fitted_state(estimator: Any) -> dict[str, Any]:

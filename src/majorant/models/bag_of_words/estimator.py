@@ -38,6 +38,7 @@ from majorant.summary import Summary
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
         estimates=("part_filters_", "table_"),
+        shapes={"part_filters_": "kd", "table_": "c*k"},
         objective_set_by=("alpha", "class_weight", "label_cost", "table_scaling"),
         needs_target=True,
     )

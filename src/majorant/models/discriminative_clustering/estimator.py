@@ -33,7 +33,7 @@ from majorant.models.discriminative_clustering.certify import information_bound
 from majorant.models.discriminative_clustering.contest import clustering_contest
 from majorant.models.discriminative_clustering.cost import ClusteringCost
 from majorant.models.discriminative_clustering.summary import clustering_summary
-from majorant.models.kernel_features import Embedding, FeatureMap, check_kernel, embedding
+from majorant.models.kernel_features import KERNEL_SHAPES, Embedding, FeatureMap, check_kernel, embedding
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
 from majorant.search.contestants import Found
@@ -63,6 +63,8 @@ ROUNDING = 1e-12
         objective_title="penalised information as a share of the most possible",
         objective_attribute="information_",
         estimates=("level_", "cluster_weights_"),
+        shapes={"level_": "k", "cluster_weights_": "k", "coef_": "kd", "dual_coef_": "kn", "cluster_centers_": "kd"}
+        | KERNEL_SHAPES,
         objective_set_by=("alpha", "gamma", "kernel", "n_kernel_components"),
     )
 )

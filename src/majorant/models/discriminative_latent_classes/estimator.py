@@ -38,7 +38,7 @@ from majorant.models.discriminative_latent_classes.design import FitRows, in_uni
 from majorant.models.discriminative_latent_classes.stream import rows_with_labels
 from majorant.models.discriminative_latent_classes.summary import latent_class_summary
 from majorant.models.discriminative_latent_classes.targets import read_targets, share_right
-from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
+from majorant.models.kernel_features import KERNEL_SHAPES, FeatureMap, Kernel, check_kernel, embedding
 from majorant.registry import ModelCard, register
 from majorant.search.contestants import Found
 from majorant.search.record import SearchReport
@@ -48,7 +48,6 @@ from majorant.starts.simplex_program import RELAXATIONS
 from majorant.summary import Summary
 
 Array = NDArray[np.float64]
-
 KERNEL_ATTRIBUTES = ("kernel_axes_", "landmarks_", "center_", "gamma_")
 INITS = ("auto", "ball", *RELAXATIONS, "random")
 
@@ -65,6 +64,7 @@ INITS = ("auto", "ball", *RELAXATIONS, "random")
         objective_title="log-loss with its penalty",
         objective_attribute="objective_",
         estimates=("class_intercept_", "class_label_distribution_"),
+        shapes={"class_intercept_": "k", "class_label_distribution_": "kc", "class_coef_": "km"} | KERNEL_SHAPES,
         objective_set_by=("alpha", "beta", "df", "gamma", "kernel", "n_kernel_components", "unlabelled_weight"),
         needs_target=True,
     )

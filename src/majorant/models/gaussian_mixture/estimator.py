@@ -70,6 +70,13 @@ SMALL_TABLE = 1 << 24
         question="Which overlapping groups, each of its own size and shape, do the rows come from?",
         objective_set_by=("beta",),
         directions_attribute="rank_",
+        shapes={
+            "weights_": "k",
+            "means_": "kd",
+            "covariances_": "full:kdd tied:dd diag:kd spherical:k",
+            "precisions_cholesky_": "full:kdd tied:dd diag:kd spherical:k",
+            "gating_coef_": "kg",
+        },
     )
 )
 class GaussianMixture(FittedGaussianMixture, MixtureEstimator):

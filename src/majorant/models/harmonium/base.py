@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -26,7 +26,8 @@ from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
-from majorant.models.harmonium.inference import FittedHarmonium
+from majorant.models.harmonium.estimates import check_proper
+from majorant.models.harmonium.inference import FittedHarmonium, generator
 from majorant.models.harmonium.layout import Layout, Parameters, Supervision
 from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
@@ -54,10 +55,6 @@ Array = NDArray[np.float64]
 
 OBJECTIVES = {"pseudo-likelihood": "log-loss", "cd": "contrastive divergence"}
 """Names of the objectives, by method."""
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    return np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
 
 
 class HarmoniumBase(
@@ -115,7 +112,7 @@ class HarmoniumBase(
         select_by: str | None = None,
     ) -> None:
         """Set the fitted attributes from checked rows."""
-        n, random = n_rows(tables), _generator(self.random_state)
+        n, random = n_rows(tables), generator(self.random_state)
         weights = check_sample_weight(sample_weight, n)
         # The sums of BLAS depend on how many threads it may use.
         with threadpool_limits(limits=1, user_api="blas"):
@@ -217,6 +214,8 @@ class HarmoniumBase(
         parameters = Parameters(weights, intercept, np.log(self.noise_variance_))
         centre = centre_of(self.views_, self._label_shares)
         return FittedHarmonium(self.views_, layout_of(self.views_, self.supervision_), centre, parameters)
+
+    check_estimates = check_proper
 
     def _view(self, name: str) -> FittedView:
         check_is_fitted(self)
@@ -328,7 +327,7 @@ class HarmoniumBase(
         check_choice("method", method, ("mean-field", "gibbs"))
         check_integer("n_sweeps", n_sweeps, low=1)
         tables, model = self._read(X, reset=False, but=view)[1], self._fitted()
-        random = _generator(random_state) if method == "gibbs" else None
+        random = generator(random_state) if method == "gibbs" else None
         n_jobs = None if random is not None else self.n_jobs
         latents, expected = model.infer(tables, n_jobs=n_jobs, sweeps=n_sweeps, random=random)
         if calibrated:
@@ -416,7 +415,7 @@ class HarmoniumBase(
         model = self._fitted()
         check_integer("n_samples", n_samples, low=1)
         check_integer("n_sweeps", n_sweeps, low=1)
-        random = _generator(random_state)
+        random = generator(random_state)
         with threadpool_limits(limits=1, user_api="blas"):
             drawn = model.sample(n_samples, n_sweeps, random)
         found = {view.name: view.sampled(drawn[view.name]) for view in self.views_}

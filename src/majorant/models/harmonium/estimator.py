@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from majorant._numbers import briefly
 from majorant._validation import check_choice, check_sample_weight
 from majorant.models.harmonium.base import HarmoniumBase
+from majorant.models.harmonium.estimates import SHAPES
 from majorant.models.harmonium.layout import Supervision
 from majorant.models.harmonium.tables import distinct_rows, n_rows
 from majorant.models.harmonium.views import Bernoulli, View
@@ -28,6 +29,7 @@ from majorant.registry import ModelCard, register
         objective_title="log-loss of every variable given the others, penalised",
         objective_attribute="objective_",
         estimates=("components_", "intercept_", "noise_variance_"),
+        shapes=SHAPES,
         objective_set_by=("cd_sweeps", "l2", "method", "n_folds", "select_by", "views"),
         by_target=("harmonium-classifier", "harmonium-regressor"),
     )

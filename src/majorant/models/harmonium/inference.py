@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from majorant.data.chunks import Block, Chunks
@@ -26,6 +27,11 @@ SWEEPS, SETTLED, DAMPING = 500, 1e-9, 0.5
 """Largest number of sweeps, tolerance and damping of mean field."""
 BURN_IN = 30
 """Number of first sweeps of Gibbs sampling that are dropped."""
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return the generator of a seed or of a generator of scikit-learn's kind."""
+    return np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from majorant._validation import (
 )
 from majorant.models.base import of_the_same_rows
 from majorant.models.harmonium.base import HarmoniumBase
+from majorant.models.harmonium.estimates import SHAPES_WITH_TARGET
 from majorant.models.harmonium.inference import has_probabilities
 from majorant.models.harmonium.layout import (
     EpsilonInsensitive,
@@ -117,6 +118,7 @@ class _SupervisedHarmonium(HarmoniumBase):
         objective_title="log-loss of every variable given the others and loss of the labels, penalised",
         objective_attribute="objective_",
         estimates=("components_", "intercept_", "noise_variance_", "label_components_", "label_intercept_"),
+        shapes=SHAPES_WITH_TARGET,
         objective_set_by=("cd_sweeps", "l2", "loss", "loss_weight", "method", "n_folds", "views"),
         needs_target=True,
     )
@@ -348,6 +350,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedHarmonium):  # type: ignor
         objective_title="log-loss of every variable given the others and loss of the target, penalised",
         objective_attribute="objective_",
         estimates=("components_", "intercept_", "noise_variance_", "label_components_", "label_intercept_"),
+        shapes=SHAPES_WITH_TARGET,
         objective_set_by=("cd_sweeps", "epsilon", "l2", "loss", "loss_weight", "method", "n_folds", "views"),
         needs_target=True,
     )

@@ -59,6 +59,20 @@ PLAN = Plan(
             "majorant.report.sections.series_residuals:series_residuals_section",
         ),
         in_order=True,
+        shapes={
+            "weights_": "k",
+            "start_probabilities_": "k",
+            "transitions_": "kk",
+            "gating_coef_": "kkg",
+            "means_": "kw",
+            "covariances_": "full:kww tied:kww diag:kw spherical:k",
+            "rates_": "kr",
+            "sizes_": "kr",
+            "probabilities_": "k*",
+            "intercept_": "k*",
+            "coef_": "k*",
+            "variances_": "k*",
+        },
     )
 )
 class HiddenMarkovModel(FittedMarkovModel):

@@ -57,6 +57,17 @@ class FittedMarkovModel(MixtureEstimator):
     def _density(self, has_gaps: bool = False) -> Any:
         return product_of(self.emissions_, self._feature_names(), has_gaps)
 
+    def check_estimates(self) -> None:
+        """Raise ValueError if the estimates do not fit the emissions; asked of a model from a file."""
+        nothing_seen = np.full((1, self.n_features_in_), np.nan)
+        row = Block(0, tuple(column for one in self.emissions_ for column in one.read(nothing_seen)))
+        try:
+            found = self._density(True).log_density(self._theta().density, row)
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"its estimates do not fit its emissions ({error})") from error
+        if not np.isfinite(found).all():
+            raise ValueError("its estimates give a row without a seen cell no density")
+
     def _law_of_fit(self) -> Chain | GatedChain:
         width = self.gating_coef_.shape[2] if "gating_coef" in self.estimate_names_ else 0
         return chain_of(self.n_components, self.start, self.allowed, width)

@@ -55,6 +55,7 @@ from majorant.summary import Summary
         objective_title="sum of squared distances",
         objective_attribute="inertia_",
         estimates=("cluster_centers_",),
+        shapes={"cluster_centers_": "kd"},
         objective_set_by=("metric", "size_min", "size_max"),
     )
 )

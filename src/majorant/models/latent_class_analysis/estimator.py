@@ -49,6 +49,15 @@ MOST_PATTERNS = 50_000
         part="class",
         takes_text=True,
         page="latent class analysis",
+        shapes={
+            "weights_": "k",
+            "item_center_": "i",
+            "item_scale_": "i",
+            "item_probabilities_": "kp",
+            "normal_means_": "kn",
+            "normal_variances_": "kn",
+            "gating_coef_": "kg",
+        },
     )
 )
 class LatentClassAnalysis(FittedLatentClasses):

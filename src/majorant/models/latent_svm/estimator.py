@@ -43,6 +43,7 @@ FORMS = ("class-specific", "shared")
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
         estimates=("coef_", "intercept_"),
+        shapes={"coef_": "cd 1d", "intercept_": "c 1"},
         objective_set_by=("alpha", "class_weight", "fit_intercept", "form", "intercept_scaling", "label_cost"),
         needs_target=True,
     )

@@ -63,6 +63,7 @@ ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
         objective_title="free energy of the rows in their own class",
         objective_attribute="objective_",
         estimates=("prototypes_", "pose_shares_", "temperature_"),
+        shapes={"n_poses_": "c", "prototypes_": "ckd", "pose_shares_": "ck", "temperature_": ""},
         objective_set_by=("alpha", "beta"),
         needs_target=True,
         sections=("majorant.report.sections.prototypes:prototypes_section",),

@@ -39,6 +39,16 @@ KEPT_BYTES = 1 << 25
         objective_title="log-likelihood",
         objective_attribute="log_likelihood_",
         estimates=("coef_", "intercept_", "scale_", "weights_"),
+        shapes={
+            "weights_": "k",
+            "coef_": "kd",
+            "intercept_": "k",
+            "scale_": "k",
+            "center_": "d",
+            "center_fits_": "k",
+            "gating_coef_": "kg",
+            "gating_intercept_": "k",
+        },
         objective_set_by=("beta", "family", "trim"),
         needs_target=True,
     )
