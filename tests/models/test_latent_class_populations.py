@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import majorant as mj
+from majorant.models.latent_class_analysis.invariance import InvarianceTests, chi_squared_tests
 
 ITEMS = ["a", "b", "c", "d", "e"]
 ANSWERS = np.array([[0.8, 0.7, 0.9, 0.2, 0.6], [0.2, 0.3, 0.25, 0.7, 0.1]])
@@ -137,12 +138,28 @@ def test_invariance_is_rejected_where_an_item_is_measured_differently() -> None:
 
 
 def test_the_size_of_the_invariance_test_is_as_stated() -> None:
-    """Of 60 tables with equal items, about 5 % are rejected at the 5 % level."""
-    rejected = 0
+    """Of 60 tables with equal items, about 5 % are rejected at the 5 % level, and p-values spread from 0 to 1."""
+    p = []
     for seed in range(60):
         table = survey(400, 100 + seed, missing=0.0)
-        rejected += fitted(table, effort="fast").invariance_tests(table).p_values[-1] < 0.05
-    assert rejected <= 9  # the 99.9 % point of a binomial of 60 and .05
+        p.append(fitted(table, effort="fast").invariance_tests(table).p_values[-1])
+    assert np.sum(np.array(p) < 0.05) <= 9  # the 99.9 % point of a binomial of 60 and .05
+    assert 0.37 < np.mean(p) < 0.63  # three and a half standard errors of uniform numbers
+    assert np.sum(np.array(p) < 0.5) >= 18  # the 0.1 % point of a binomial of 60 and .5
+
+
+def test_fits_out_of_order_give_no_test() -> None:
+    """A larger model of lower log-likelihood was not fitted well; p = 1 would say that it is not needed."""
+    values, p = np.array([-100.0, -105.0, -99.0, -100.001, -103.0, -98.0]), np.array([10, 8, 8, 12, 12, 10])
+    statistics, df, p_values = chi_squared_tests(values, p)
+    assert np.isnan(statistics[[0, 2, 4, 5]]).all() and np.isnan(p_values[[0, 2, 4, 5]]).all()
+    assert statistics[1] == 10 and p_values[1] == pytest.approx(np.exp(-5)) and df[1] == 2
+    assert statistics[3] == 0 and p_values[3] == 1
+    models = ("all equal", "shares equal", "free: a", "free: b", "free: c", "all free")
+    regular = np.array([True, True, False, True, True, True])
+    found = InvarianceTests(models, values, p, values, values, statistics, df, p_values, regular)
+    assert "No test of all items at once" in found.sentence
+    assert "Degenerate fits, whose tests mean nothing: free: a." in str(found)
 
 
 def test_weights_are_repeats_and_the_order_of_rows_does_not_matter() -> None:

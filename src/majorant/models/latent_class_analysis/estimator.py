@@ -339,7 +339,8 @@ class LatentClassAnalysis(FittedLatentClasses):
 
         Nested models with the settings of this one are fitted: all items equal, each item free in turn, all free, and
         shares equal too. Likelihood-ratio tests against "all equal" tell which restrictions do not hold [1]_; with many
-        items, some small p-values are due to chance. A model with one item free begins at the classes of "all equal".
+        items, some small p-values are due to chance. A larger model also begins at the classes of a smaller one; where
+        it still has the lower log-likelihood there is no test, and degenerate fits are named.
 
         Parameters
         ----------

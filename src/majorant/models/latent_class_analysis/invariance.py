@@ -16,6 +16,9 @@ from majorant.models.latent_class_analysis.populations import Populations
 
 Array = NDArray[np.float64]
 
+ROUNDED = 1e-2
+"""A statistic may be so far below zero where EM stops a little before the optimum."""
+
 
 @dataclass(frozen=True)
 class InvarianceTests:
@@ -33,7 +36,10 @@ class InvarianceTests:
         Smaller is better.
     statistics, df, p_values : ndarray of shape (models,)
         Of the test against "all equal": twice the difference of the log-likelihoods, the difference of the parameters,
-        and the probability of a chi-squared variable to be larger. NaN for "all equal" itself.
+        and the probability of a chi-squared variable to be larger. NaN for "all equal" itself, and where the larger
+        model has the lower log-likelihood: its search missed the best fit, and a higher `effort` may find it.
+    regular : ndarray of bool, shape (models,)
+        Whether the fit is regular, not degenerate.
     """
 
     models: tuple[str, ...]
@@ -44,11 +50,17 @@ class InvarianceTests:
     statistics: Array
     df: Array
     p_values: Array
+    regular: NDArray[np.bool_]
 
     @property
     def sentence(self) -> str:
         """What the test of all items at once says."""
         i = self.models.index("all free")
+        if np.isnan(self.p_values[i]):
+            return (
+                "No test of all items at once: their free fit missed the best optimum, or has no more parameters. "
+                'Where its log-likelihood is the lower one, fit with effort="best".'
+            )
         p = "p < 0.0001" if self.p_values[i] < 1e-4 else f"p = {self.p_values[i]:.4f}"
         return (
             f"Items measured alike in all populations against items free in each: chi-squared {self.statistics[i]:.2f} "
@@ -57,8 +69,8 @@ class InvarianceTests:
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each model."""
-        names = ("log_likelihoods", "n_parameters", "aic", "bic", "statistics", "df", "p_values")
-        heads = ("log_likelihood", "n_parameters", "aic", "bic", "statistic", "df", "p_value")
+        names = ("log_likelihoods", "n_parameters", "aic", "bic", "statistics", "df", "p_values", "regular")
+        heads = ("log_likelihood", "n_parameters", "aic", "bic", "statistic", "df", "p_value", "regular")
         columns = {head: getattr(self, name).tolist() for head, name in zip(heads, names, strict=True)}
         return data_frame({"model": list(self.models), **columns})
 
@@ -69,7 +81,9 @@ class InvarianceTests:
             fit = f"{name:<24}{self.log_likelihoods[i]:>16.4f}{self.n_parameters[i]:>5}{self.bic[i]:>12.2f}"
             test = f"{self.statistics[i]:>13.2f}{self.df[i]:>5.0f}{self.p_values[i]:>9.4f}"
             lines.append(fit + (test if np.isfinite(self.df[i]) else ""))
-        return "\n".join([*lines, "", self.sentence])
+        degenerate = [name for name, is_regular in zip(self.models, self.regular, strict=True) if not is_regular]
+        told = [f"Degenerate fits, whose tests mean nothing: {', '.join(degenerate)}."] if degenerate else []
+        return "\n".join([*lines, "", self.sentence, *told])
 
 
 def invariance_tests(model: Any, codes: Array, weights: Array | None) -> InvarianceTests:
@@ -97,18 +111,42 @@ def invariance_tests(model: Any, codes: Array, weights: Array | None) -> Invaria
             warnings.simplefilter("ignore")
             return own.fit(X, sample_weight=weights)
 
-    equal = fitted(equal_items="all")
+    smallest = fitted(X=codes[:, :-1], population=None, equal_items="all")
+    begins = smallest.predict_proba(codes[:, :-1])
+    equal = _best(fitted(equal_items="all"), fitted(begins, equal_items="all"))
     begins = equal.predict_proba(codes)
-    fits = {"all equal": equal, "shares equal": fitted(X=codes[:, :-1], population=None, equal_items="all")}
+    fits = {"all equal": equal, "shares equal": smallest}
     if len(parts) > 1:
         for part in parts:
             told = ", ".join(names[j] for j in part)
             fits[f"free: {told}"] = fitted(begins, equal_items=[i for i in range(last) if i not in part])
-    every = [fitted(equal_items="none"), fitted(begins, equal_items="none")]
-    fits["all free"] = max(every, key=lambda fit: fit.log_likelihood_)
+    largest = _best(*fits.values())
+    if largest is not smallest:
+        begins = largest.predict_proba(codes)
+    fits["all free"] = _best(fitted(equal_items="none"), fitted(begins, equal_items="none"))
     values = np.array([fit.log_likelihood_ for fit in fits.values()])
     p = np.array([fit.n_parameters_ for fit in fits.values()])
-    df = np.where(np.arange(len(p)) > 0, np.abs(p - p[0]), np.nan).astype(np.float64)
-    statistics = np.where(df > 0, np.maximum(2 * (values - values[0]) * np.sign(p - p[0]), 0.0), np.nan)
+    statistics, df, p_values = chi_squared_tests(values, p)
     aic, bic = -2 * values + 2 * p, -2 * values + p * np.log(equal.n_rows_)
-    return InvarianceTests(tuple(fits), values, p, aic, bic, statistics, df, chi2.sf(statistics, df))
+    regular = np.array([fit.regular_ for fit in fits.values()])
+    return InvarianceTests(tuple(fits), values, p, aic, bic, statistics, df, p_values, regular)
+
+
+def _best(*fits: Any) -> Any:
+    """Return the fit of the highest log-likelihood; a degenerate one only where all are."""
+    return max(fits, key=lambda fit: (fit.regular_, fit.log_likelihood_))
+
+
+def chi_squared_tests(values: Array, p: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """Return statistics, degrees of freedom and p-values of models against the first one.
+
+    Parameters
+    ----------
+    values, p : ndarray of shape (models,)
+        Log-likelihoods, and numbers of parameters.
+    """
+    df = np.where(np.arange(len(p)) > 0, np.abs(p - p[0]), np.nan).astype(np.float64)
+    statistics = 2 * (values - values[0]) * np.sign(p - p[0])
+    in_order = (df > 0) & (statistics >= -ROUNDED)
+    statistics = np.where(in_order, np.maximum(statistics, 0.0), np.nan)
+    return statistics, df, chi2.sf(statistics, df)
