@@ -34,7 +34,7 @@ def test_a_run(majorant: Majorant, table: pl.DataFrame, settings: list[str]) -> 
     assert "Best information share" in answer.out
     assert "Provable bound: no clustering into 2 clusters" in " ".join(answer.out.split())
     found = pl.read_csv("run/assignments.csv")
-    assert found.columns == ["row", "cluster", "probability", "uncertainty", "cluster_1", "cluster_2"]
+    assert found.columns == ["row", "cluster", "probability", "uncertainty", "probability_1", "probability_2"]
     assert found["cluster"].to_list()[:30] == [found["cluster"][0]] * 30 and found["cluster"].n_unique() == 2
     page = Path("run/report.html").read_text(encoding="utf-8")
     assert "report of a discriminative clustering" in page and '<section id="certificate"' in page

@@ -43,6 +43,13 @@ def chains(offsets: list[int], *, states: int = 2, positions: int = 3) -> Any:
     return _kernels.chain_sums(*scores, np.array(offsets), None, None, some(len(offsets) - 1))
 
 
+def medoids(at: tuple[int, ...] = (0, 2), n: int = 3) -> Any:
+    """Ask for medoids of three rows, whose places are kept in arrays of the caller."""
+    table = np.abs(np.subtract.outer(np.arange(float(n)), np.arange(float(n))))
+    places = np.zeros(3, np.int32), np.zeros(3, np.int32), np.zeros(3), np.zeros(3), np.zeros((3, len(at)))
+    return _kernels.MedoidsF64(table, np.ones(3), np.array(at), *places)
+
+
 def search() -> Any:
     return _kernels.swap_search(np.arange(4.0)[:, None], np.ones(4), 2, 0)
 
@@ -117,6 +124,13 @@ CALLS: dict[str, Callable[[], Any]] = {
     "codes of nobody": lambda: _kernels.category_em(
         np.zeros((1, 1), dtype=np.int32), np.array([0, 3]), None, 0.0, some(1), some(1, 2), some(1)
     ),
+    "medoids that are no rows": lambda: medoids(at=(0, 3)),
+    "one medoid": lambda: medoids(at=(0,)),
+    "distances of other rows": lambda: medoids(n=2),
+    "a place of no medoid": lambda: medoids().replace(2, 0),
+    "a row of nobody": lambda: medoids().replace(0, -1),
+    "candidates of nobody": lambda: medoids().swaps(np.array([3]), 0, 0, 1, 0.0),
+    "no such candidate": lambda: medoids().swaps(np.array([0]), 1, 0, 1, 0.0),
     "step of lines": lambda: _kernels.regression_step(
         some(1, 2 + WIDE + 2**31), 1.0, 1.0, False, some(1), some(1, WIDE), some(1)
     ),
