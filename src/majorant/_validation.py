@@ -343,6 +343,12 @@ def refuse_masked(values: Any, name: str) -> None:
         )
 
 
+def refuse_unread(values: Any, name: str) -> None:
+    """Raise TypeError for a plan of polars, which holds no rows yet."""
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} is a LazyFrame, which holds no rows yet: give {name}.collect()")
+
+
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
@@ -358,6 +364,7 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
     TypeError
         If it holds dates or durations.
     """
+    refuse_unread(values, name)
     for part in values if isinstance(values, list | tuple) else (values,):
         refuse_masked(part, name)
     if isinstance(values, list | tuple):
@@ -373,6 +380,9 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
             raise TypeError(
                 f"{where} holds dates or durations ({dtype}), not numbers: give days since a date, for example"
             )
+        if str(dtype).lower().startswith(("struct", "list", "array(")):
+            where = name if column is None else f"column {column!r} of {name}"
+            raise TypeError(f"{where} holds several values a cell ({dtype}): write each as a column of its own")
     if of_objects:
         _refuse_odd_objects(np.asarray(values, dtype=object), name)
 

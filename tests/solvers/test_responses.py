@@ -136,6 +136,7 @@ def test_densities_of_large_counts_are_normal_ones(name: str, size: float) -> No
         ("poisson", [0.0, 1e200], [1.0, 1.0], r"at most 2\*\*53 = 9.007e\+15, .*; entry 1 of y is 1e\+200. Use family"),
         ("binomial", [0.0, 1.0], [1.0, 1e200], r"trials must be at most 2\*\*53 .*; entry 1 of trials is 1e\+200. Use"),
         ("gamma", [1.0, 0.0], [1.0, 1.0], "positive targets; entry 1 of y is 0"),
+        ("gamma", [1.0, 1e300], [1.0, 1.0], r"targets below 1e\+150; entry 1 of y is 1e\+300"),
     ],
 )
 def test_targets_that_cannot_be(name: str, y: list[float], trials: list[float], says: str) -> None:

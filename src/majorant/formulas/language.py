@@ -238,7 +238,8 @@ def _check_power(code: str, power: ast.BinOp) -> None:
         return
     values = [ast.literal_eval(side) if isinstance(side, ast.Constant) else None for side in (power.left, power.right)]
     if not all(isinstance(value, int | float) and abs(value) <= _LARGEST_POWER for value in values):
-        raise ValueError(f"{code!r}: write the value of {ast.unparse(power)} as a number, such as 1e6")
+        shown = re.sub(r"[^\W\d]\w*", lambda word: _column_of(word[0]), ast.unparse(power))
+        raise ValueError(f"{code!r}: write the value of {shown} as a number, such as 1e6")
 
 
 def _column_of(word: str) -> str:

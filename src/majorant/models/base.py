@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._frames import check_row_names
 from majorant._progress import VERBOSE
-from majorant._validation import refuse_masked, refuse_what_is_no_number
+from majorant._validation import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
@@ -60,6 +60,7 @@ def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
         tables = {**dict(zip(parameters, arguments, strict=False)), **keywords}
         may_be_dates = {*NAMES_OF_ROWS, *(() if isinstance(tables.get("self"), RegressorMixin) else ("y",))}
         for name, table in tables.items():
+            refuse_unread(table, name)
             if name == "X" or name in may_be_dates:  # of X what the model makes of it is asked
                 refuse_masked(table, name)
             elif name != "self":

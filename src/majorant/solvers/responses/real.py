@@ -9,6 +9,8 @@ from scipy.special import digamma, gammaln, polygamma
 from majorant.solvers.responses.response import Response, Table, log_peak, refuse
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
+LARGEST = 1e150
+"""Largest target whose square is a number."""
 
 
 class Gaussian(Response):
@@ -155,3 +157,4 @@ class Gamma(Response):
 
     def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
         refuse(y, y <= 0, 'family="gamma" needs positive targets', "Drop or shift such rows, or use another family")
+        refuse(y, y > LARGEST, f'family="gamma" needs targets below {LARGEST:g}', "Give them in a larger unit")
