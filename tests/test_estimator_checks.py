@@ -57,8 +57,10 @@ def refused(estimator: Any) -> dict[str, str]:
     """Name the checks of what an estimator refuses in words."""
     if getattr(estimator, "bounds", None) is None or not hasattr(estimator, "partial_fit"):
         return {}
-    checks = ("check_fit_score_takes_y", "check_estimators_partial_fit_n_features")
-    return dict.fromkeys(checks, "partial_fit takes no bound policies, which need all rows at once")
+    checks = ("fit_score_takes_y", "estimators_partial_fit_n_features", "n_features_in_after_fitting")
+    return dict.fromkeys(
+        (f"check_{name}" for name in checks), "partial_fit takes no bound policies, which need all rows at once"
+    )
 
 
 # Ten rows have no regular mixture, and fewer rows than columns no unique coefficients: a model may say so.

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
-from majorant._validation import check_sample_weight, refuse_what_is_no_number
+from majorant._cells import refuse_what_is_no_number
+from majorant._validation import check_sample_weight
 from majorant.data.chunks import Block, Chunks, Mapped, Source, block_rows
 
 STREAM_BYTES = 1 << 26

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant._frames import check_row_names
 from majorant._progress import VERBOSE
-from majorant._validation import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered

@@ -14,7 +14,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_array
 
-from majorant._validation import check_csr, is_missing, levels_to_user, refuse_what_is_no_number, validate_data
+from majorant._cells import refuse_what_is_no_number
+from majorant._validation import check_csr, is_missing, levels_to_user, validate_data
 from majorant.data.measure import empirical_measure
 from majorant.models.harmonium.certificate import unlinked_sentence
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns

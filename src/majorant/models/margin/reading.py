@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from majorant._cells import refuse_what_is_no_number
 from majorant._validation import (
     check_csr,
     exact_labels,
     is_missing,
     refuse_mixed,
-    refuse_what_is_no_number,
     validate_data,
 )
 from majorant.data.chunks import Chunks, block_rows

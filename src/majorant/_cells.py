@@ -1,0 +1,104 @@
+"""What the cells of a table may not be: masked, dates, several values in one, or not there yet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from datetime import date, time, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise an error for masked cells, whose numbers would be taken as if they were there.
+
+    Raises
+    ------
+    ValueError
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise ValueError(
+            f"{name} is a masked array with {np.ma.getmaskarray(values).sum()} masked cells: make them NaN where the "
+            f"model takes missing cells, {name}.astype(float).filled(numpy.nan), or leave those rows out"
+        )
+
+
+def refuse_unread(values: Any, name: str) -> None:
+    """Raise TypeError for a plan of polars, which holds no rows yet."""
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} is a LazyFrame, which holds no rows yet: give {name}.collect()")
+
+
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
+
+
+def refuse_what_is_no_number(values: Any, name: str) -> None:
+    """Raise an error for dates, durations and masked cells, which would be taken as numbers.
+
+    Tables may be arrays, data frames with any names of columns, or lists; arrays of objects are searched cell by cell.
+
+    Raises
+    ------
+    ValueError
+        If cells are masked, or a whole number is too large.
+    TypeError
+        If it holds dates or durations.
+    """
+    refuse_unread(values, name)
+    for part in values if isinstance(values, list | tuple) else (values,):
+        refuse_masked(part, name)
+    if isinstance(values, list | tuple):
+        try:
+            values = np.asarray(values)
+        except (ValueError, TypeError, OverflowError):  # no table, as others say
+            return
+    of_objects = False
+    for column, dtype in _column_types(values):
+        of_objects |= str(dtype).lower() == "object"
+        if str(dtype).lower().startswith(("date", "timedelta", "duration", "time", "period")):
+            where = name if column is None else f"column {column!r} of {name}"
+            raise TypeError(
+                f"{where} holds dates or durations ({dtype}), not numbers: give days since a date, for example"
+            )
+        if str(dtype).lower().startswith(("struct", "list", "array(")):
+            where = name if column is None else f"column {column!r} of {name}"
+            raise TypeError(f"{where} holds several values a cell ({dtype}): write each as a column of its own")
+    if of_objects:
+        _refuse_odd_objects(np.asarray(values, dtype=object), name)
+
+
+def _column_types(table: Any) -> Iterable[tuple[Any, Any]]:
+    """Return names and types of the columns of a data frame or an Arrow table; None and the type of anything else."""
+    if hasattr(table, "columns") and np.iterable(getattr(table, "dtypes", None)):  # one type for a column of Dask
+        return zip(table.columns, table.dtypes, strict=True)
+    if hasattr(table, "column_names") and hasattr(table, "schema"):
+        return zip(table.column_names, table.schema.types, strict=True)
+    return [(None, getattr(table, "dtype", ""))]
+
+
+def _refuse_odd_objects(table: NDArray[np.object_], name: str) -> None:
+    """Raise an error for dates, durations and whole numbers too large among objects.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    cells = table.ravel().tolist()
+    kinds = set(map(type, cells))
+    dates = tuple(kind for kind in kinds if issubclass(kind, _DATES))
+
+    def where(at: int) -> str:
+        row, *column = np.unravel_index(at, table.shape)
+        return ", ".join([f"row {row}", *(f"column {j}" for j in column)])
+
+    if dates:
+        at = next(i for i, cell in enumerate(cells) if isinstance(cell, dates))
+        raise TypeError(
+            f"{where(at)} of {name} is {cells[at]!r}, a date or duration, not a number: give days since a date, for "
+            "example"
+        )
+    huge = (i for i, cell in enumerate(cells) if type(cell) is int and abs(cell) > sys.float_info.max)
+    if int in kinds and (at := next(huge, -1)) >= 0:
+        raise ValueError(f"{where(at)} of {name} is a whole number that is too large for a float64")
