@@ -151,19 +151,22 @@ def test_a_failed_refit_leaves_the_fit_before(model: type[Any], failure: str, mo
 def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Raised by a block's work, not between passes."""
     blocks = 0
-    visit = mj.Chunks.map_sum
 
-    def map_sum(chunks: Any, f: Any) -> Any:
-        def interrupted(block: Any) -> Any:
-            nonlocal blocks
-            blocks += 1
-            if blocks > 4:
-                raise KeyboardInterrupt
-            return f(block)
+    def broken(visit: Any) -> Any:
+        def walk(chunks: Any, f: Any, *shape: Any) -> Any:
+            def interrupted(block: Any) -> Any:
+                nonlocal blocks
+                blocks += 1
+                if blocks > 4:
+                    raise KeyboardInterrupt
+                return f(block)
 
-        return visit(chunks, interrupted)
+            return visit(chunks, interrupted, *shape)
 
-    monkeypatch.setattr(mj.Chunks, "map_sum", map_sum)
+        return walk
+
+    for name in ("map_sum", "map_rows"):
+        monkeypatch.setattr(mj.Chunks, name, broken(getattr(mj.Chunks, name)))
     estimator = make(model, 3, n_jobs=2)
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     with pytest.raises(KeyboardInterrupt):
