@@ -205,13 +205,17 @@ class _Places:
     def descend(self, candidates: NDArray[np.int64]) -> list[float]:
         """Swap medoids for candidates until no swap helps; return the objective after each piece of the search."""
         m, piece, at, quiet, path = len(candidates), max(1, int(PIECE / len(self.distances))), 0, 0, []
+        last = self.objective
         while quiet < m:
             before = at
             tests = min(piece, m - at)  # no further than the last candidate, so that one can tell how many were tried
             at, quiet, swaps = self._kernel.swaps(candidates, at, quiet, tests, LEAST * self.objective)
             self.tried += (at or m) - before
             if swaps:
-                path.append(self.objective)
+                if not self.objective < last:  # by rounding, swaps of very unequal weights may lead in a circle
+                    break
+                last = self.objective
+                path.append(last)
         return path
 
     def perturb(self, draws: np.random.Generator, *, anywhere: bool) -> None:
