@@ -271,7 +271,7 @@ def test_the_annealed_start_needs_no_luck(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(estimator, "first_parts", told)
     found: dict[str, list[float]] = {"annealed": [], "kmeans": [], "random": []}
-    for seed in range(2):
+    for seed in range(8):
         X, y, _ = planted(seed, n=45, noise=1.2, swapped=0.3)
         for init, values in found.items():
             values.append(model(0.3, n_parts=8, latent_init=init, bounds=mj.Tightest()).fit(X, y).objective_)
@@ -279,7 +279,7 @@ def test_the_annealed_start_needs_no_luck(monkeypatch: pytest.MonkeyPatch) -> No
         np.testing.assert_array_equal(begun[-1], begun[-4])
         assert (begun[-1] != begun[-2]).any()
     mean = {name: float(np.mean(values)) for name, values in found.items()}
-    assert mean["annealed"] < 0.95 * mean["kmeans"]
+    assert mean["annealed"] < 0.97 * mean["kmeans"]
     assert mean["annealed"] < 0.95 * mean["random"]
 
 
