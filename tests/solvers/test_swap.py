@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from majorant.data.measure import empirical_measure
-from majorant.solvers.swap import Plan, SwapResult, swap_search
+from majorant.solvers.swap import SwapPlan, SwapResult, swap_search
 
 Array = NDArray[Any]
 
@@ -219,7 +219,7 @@ def test_float32_near_float64(seed: int) -> None:
 
 
 def test_effort_of_ones_own(seed: int) -> None:
-    result = search(blobs(seed), 10, effort=Plan(perturbations=3, returns=9))
+    result = search(blobs(seed), 10, effort=SwapPlan(perturbations=3, returns=9))
     assert [kind for kind, _ in result.optima] == ["k-means++", "perturbation", "perturbation", "perturbation"]
     with pytest.raises(ValueError, match="effort must be one of"):
         search(blobs(seed), 10, effort="utmost")

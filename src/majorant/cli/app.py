@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, signature
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -27,15 +29,35 @@ Keep = Annotated[
     str | None,
     typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.'),
 ]
-Sep = Annotated[str | None, typer.Option(metavar="SIGN", help="What separates the columns of a text.")]
-Decimal = Annotated[str | None, typer.Option(metavar="SIGN", help='Decimal sign: "." (the default) or ",".')]
-Thousands = Annotated[str | None, typer.Option(metavar="SIGN", help="What groups the digits of numbers by three.")]
-Encoding = Annotated[str | None, typer.Option(metavar="NAME", help="Of a text: utf-8 (the default), cp1252, ...")]
-SkipRows = Annotated[int | None, typer.Option(metavar="N", min=0, help="Lines above the column names.")]
-Sheet = Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of a workbook, by name or number.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote.")]
+READING = {
+    "sep": Annotated[str | None, typer.Option(metavar="SIGN", help="What separates the columns of a text.")],
+    "decimal": Annotated[str | None, typer.Option(metavar="SIGN", help='Decimal sign: "." (the default) or ",".')],
+    "thousands": Annotated[
+        str | None, typer.Option(metavar="SIGN", help="What groups the digits of numbers by three.")
+    ],
+    "encoding": Annotated[str | None, typer.Option(metavar="NAME", help="Of a text: utf-8 (the default), cp1252, ...")],
+    "skip_rows": Annotated[int | None, typer.Option(metavar="N", min=0, help="Lines above the column names.")],
+    "sheet": Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of a workbook, by name or number.")],
+}
+"""How a table is read: options of every command that reads one, and fields of `Reading`."""
 # the parser's own error, which some versions of typer bring along and others take from click
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+
+
+def reads_table(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of READING; it takes those that were given as one argument, `reading`."""
+    own = signature(command, eval_str=True)
+    more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=READING[name]) for name in READING]
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:
+        reading = {name: value for name in READING if (value := values.pop(name)) is not None}
+        command(**values, reading=reading)
+
+    shown = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.parameters.values() if p.name != "reading"]
+    with_options.__signature__ = own.replace(parameters=[*shown, *more])  # type: ignore[attr-defined]
+    return with_options
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -96,20 +118,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _given(
-    sep: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    encoding: str | None,
-    skip_rows: int | None,
-    sheet: str | None,
-) -> dict[str, Any]:
-    """Return what was said of how a table is read; the rest is as the run's own table, or as usual."""
-    said: dict[str, Any] = {"sep": sep, "decimal": decimal, "thousands": thousands}
-    said |= {"encoding": encoding, "skip_rows": skip_rows, "sheet": sheet}
-    return {name: value for name, value in said.items() if value is not None}
-
-
 @app.callback()
 def common(
     version: Annotated[
@@ -121,6 +129,7 @@ def common(
 
 
 @app.command()
+@reads_table
 def fit(
     model: Annotated[
         str,
@@ -203,12 +212,6 @@ def fit(
         ),
     ] = None,
     keep: Keep = None,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    skip_rows: SkipRows = None,
-    sheet: Sheet = None,
     views: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file that says which columns are which view, for models that take it."),
@@ -227,6 +230,8 @@ def fit(
     force: Force = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write neither report.html nor its tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Fit a model to a table and write the run: model, report, assignments, numbers.
 
@@ -262,7 +267,7 @@ def fit(
             sequence=sequence,
             ids=() if ids is None else parsed_names(ids),
             keep=() if keep is None else parsed_names(keep),
-            reading=Reading(**_given(sep, decimal, thousands, encoding, skip_rows, sheet)),
+            reading=Reading(**reading),
             views=views,
             settings=tuple(settings or ()),
             random_state=random_state,
@@ -275,19 +280,16 @@ def fit(
 
 
 @app.command()
+@reads_table
 def predict(
     run: Run,
     table: Table,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")],
     keep: Keep = None,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    skip_rows: SkipRows = None,
-    sheet: Sheet = None,
     drop_missing: DropMissing = False,
     force: Force = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Apply a run's model to a new table."""
     from majorant.cli.messages import written
@@ -295,12 +297,12 @@ def predict(
     from majorant.cli.settings import parsed_names
 
     names = () if keep is None else parsed_names(keep)
-    given = _given(sep, decimal, thousands, encoding, skip_rows, sheet)
-    done = predict_and_write(run, table, out, drop_missing, force, keep=names, given=given)
+    done = predict_and_write(run, table, out, drop_missing, force, keep=names, given=reading)
     print("\n".join(written(*done)))
 
 
 @app.command()
+@reads_table
 def forecast(
     run: Run,
     table: Table,
@@ -309,20 +311,15 @@ def forecast(
     level: Annotated[
         float, typer.Option(metavar="P", min=0.01, max=0.9999, help="Probability of the intervals.", show_default=True)
     ] = 0.9,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    skip_rows: SkipRows = None,
-    sheet: Sheet = None,
     force: Force = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Say what follows the series of a table: means, intervals, and probabilities of the states."""
     from majorant.cli.forecast import forecast_and_write
     from majorant.cli.messages import written
 
-    given = _given(sep, decimal, thousands, encoding, skip_rows, sheet)
-    print("\n".join(written(*forecast_and_write(run, table, out, steps, level, force, given))))
+    print("\n".join(written(*forecast_and_write(run, table, out, steps, level, force, reading))))
 
 
 @app.command()

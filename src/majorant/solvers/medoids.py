@@ -27,7 +27,7 @@ PIECE = 1e7
 
 
 @dataclass(frozen=True)
-class Plan:
+class MedoidPlan:
     """When a search stops.
 
     Attributes
@@ -50,7 +50,7 @@ class Plan:
     work: float
 
 
-EFFORTS = {"fast": Plan(1, 0, 0, 0), "default": Plan(1, 1000, 1, 3), "best": Plan(3, 10000, 5, 200)}
+EFFORTS = {"fast": MedoidPlan(1, 0, 0, 0), "default": MedoidPlan(1, 1000, 1, 3), "best": MedoidPlan(3, 10000, 5, 200)}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def medoid_search(
     k: int,
     *,
     seed: int,
-    effort: Literal["fast", "default", "best"] | Plan = "default",
+    effort: Literal["fast", "default", "best"] | MedoidPlan = "default",
 ) -> MedoidResult:
     """Search for the k rows with the least weighted sum of distances of all rows to the nearest of them.
 
@@ -98,7 +98,7 @@ def medoid_search(
     k : int
     seed : int
         Seed of all random draws.
-    effort : {"fast", "default", "best"} or Plan
+    effort : {"fast", "default", "best"} or MedoidPlan
         "fast": one start, no perturbations. "default": perturbations for a few times the work of one start, fewer once
         as many as there are medoids have led back to the best. "best": three starts, and perturbations for far longer.
 

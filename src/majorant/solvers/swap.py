@@ -29,7 +29,7 @@ PIECE = 2e7
 
 
 @dataclass(frozen=True)
-class Plan:
+class SwapPlan:
     """When a search stops.
 
     Attributes
@@ -60,7 +60,7 @@ class Plan:
     sweeps: int = 5
 
 
-EFFORTS = {"fast": Plan(0, 0, patience=20), "default": Plan(40, 4, 3), "best": Plan(600, 20, 3)}
+EFFORTS = {"fast": SwapPlan(0, 0, patience=20), "default": SwapPlan(40, 4, 3), "best": SwapPlan(600, 20, 3)}
 
 BULK = 3e5
 """Points times centres times columns above which there are fewer starts and perturbations."""
@@ -105,7 +105,7 @@ def swap_search(
     k: int,
     *,
     seed: int,
-    effort: Literal["fast", "default", "best"] | Plan = "default",
+    effort: Literal["fast", "default", "best"] | SwapPlan = "default",
     max_passes: int = 1000,
     on_sphere: bool = False,
     callback: Callable[[float], None] | None = None,
@@ -121,7 +121,7 @@ def swap_search(
     k : int
     seed : int
         Seed of all random draws.
-    effort : {"fast", "default", "best"} or Plan
+    effort : {"fast", "default", "best"} or SwapPlan
         "fast": one start, no perturbations. "default": three starts and at most 40 perturbations, fewer once four (or
         k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do. Above 300,000
         points x centres x columns, one start, and perturbations in inverse proportion to the root of that size.
@@ -201,11 +201,11 @@ def swap_search(
     return SwapResult(centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima)
 
 
-def _plan(effort: str | Plan, n: int, d: int, k: int) -> Plan:
-    if isinstance(effort, Plan):
+def _plan(effort: str | SwapPlan, n: int, d: int, k: int) -> SwapPlan:
+    if isinstance(effort, SwapPlan):
         return effort
     if effort not in EFFORTS:
-        raise ValueError(f"effort must be one of {list(EFFORTS)} or a Plan; got {briefly(effort)}")
+        raise ValueError(f"effort must be one of {list(EFFORTS)} or a SwapPlan; got {briefly(effort)}")
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
     plan = replace(
         plan,
@@ -219,7 +219,7 @@ def _plan(effort: str | Plan, n: int, d: int, k: int) -> Plan:
     return plan if n * k < FINE else replace(plan, accepted=1e-6, progress=1e-4)
 
 
-def _descend(search: _kernels.SwapSearch, plan: Plan, size: int, *, lloyd: bool) -> None:
+def _descend(search: _kernels.SwapSearch, plan: SwapPlan, size: int, *, lloyd: bool) -> None:
     """Improve the search's solution to a local optimum of swaps and single moves, in place."""
     limit = max(1, int(PIECE / size))
     steps = min(limit, 300)
