@@ -428,6 +428,7 @@ NB_MODULE(_kernels, m) {
     bind_intervals(m);
     bind_medoids(m);
     bind_regression_step(m);
+    bind_responses(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
     m.def("isas", [] {
         nb::list names;

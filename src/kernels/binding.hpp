@@ -49,5 +49,6 @@ void bind_chains(nb::module_& m);
 void bind_grids(nb::module_& m);
 void bind_intervals(nb::module_& m);
 void bind_medoids(nb::module_& m);
+void bind_responses(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_swap(nb::module_& m);

@@ -13,6 +13,7 @@
 #include "grids_interface.hpp"
 #include "medoids_interface.hpp"
 #include "regression.hpp"
+#include "responses_interface.hpp"
 #include "swap_interface.hpp"
 
 namespace majorant {
@@ -206,6 +207,7 @@ struct Kernels {
     GaussFactorKernel gauss_factor;
     RegressionStep regression_step;
     CategoryEm category_em;
+    ResponseKernels responses;
     Chains chains;
     BagKernels<float> bags_f32;
     BagKernels<double> bags_f64;

@@ -15,6 +15,7 @@
 #include "measure.hpp"
 #include "medoids.hpp"
 #include "regress.hpp"
+#include "responses.hpp"
 #include "softmax.hpp"
 #include "swap.hpp"
 #include "trim.hpp"
@@ -39,7 +40,7 @@ constexpr GridKernels<T> grids{grid_infer<T>, grid_pooled<T>, grid_sweep<T>, gri
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
-                      category_em, {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
+                      category_em, {response_losses, response_sums}, {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
                       grids<float>, grids<double>};
 
 }  // namespace majorant::MAJORANT_ISA

@@ -94,6 +94,29 @@ def regression_pass(
 def category_em(
     codes: Array, first: Array, w: Array | None, tolerance: float, weights: Array, probabilities: Array, path: Array
 ) -> tuple[float, int, bool]: ...
+def response_losses(
+    family: int,
+    df: float,
+    columns: Array,
+    y: Array,
+    offset: Array | None,
+    trials: Array | None,
+    coef: Array,
+    dispersions: Array,
+    out: Array,
+) -> None: ...
+def response_sums(
+    family: int,
+    df: float,
+    columns: Array,
+    y: Array,
+    offset: Array | None,
+    trials: Array | None,
+    coef: Array,
+    dispersions: Array,
+    q: Array,
+    out: Array,
+) -> None: ...
 def regression_em(
     x: Array,
     y: Array,

@@ -118,6 +118,21 @@ CALLS: dict[str, Callable[[], Any]] = {
     "EM of lines": lambda: _kernels.regression_em(
         some(1, WIDE), some(1), None, 1.0, 1.0, False, 1, 0.0, some(1), some(1, WIDE), some(1)
     ),
+    "losses of wide rows": lambda: _kernels.response_losses(
+        0, 1.0, some(WIDE, WIDE), some(WIDE), None, None, some(1, WIDE), some(1), some(1, WIDE)
+    ),
+    "losses of many models": lambda: _kernels.response_losses(
+        2, 1.0, some(0, WIDE), some(WIDE), None, None, some(WIDE, 0), some(WIDE), some(WIDE, WIDE)
+    ),
+    "losses of no family": lambda: _kernels.response_losses(
+        5, 1.0, some(1, 1), some(1), None, None, some(1, 1), some(1), some(1, 1)
+    ),
+    "successes among nothing": lambda: _kernels.response_losses(
+        3, 1.0, some(1, 1), some(1), None, None, some(1, 1), some(1), some(1, 1)
+    ),
+    "sums of wide models": lambda: _kernels.response_sums(
+        0, 1.0, some(WIDE, 0), some(0), None, None, some(1, WIDE), some(1), some(1, 0), some(1, 2 + WIDE + 2**31)
+    ),
     "codes beyond a column": lambda: _kernels.category_em(
         np.full((1, 1), 2, dtype=np.int32), np.array([0, 2]), None, 0.0, some(1), some(1, 2), some(1)
     ),

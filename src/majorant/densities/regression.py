@@ -19,9 +19,9 @@ from majorant.data.chunks import Block, Chunks
 from majorant.densities.variance_rule import VarianceRule
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums, Table
-from majorant.engine.triangles import lower, symmetric
+from majorant.engine.triangles import symmetric
 from majorant.registry import value_class
-from majorant.solvers.responses import Gaussian, Response
+from majorant.solvers.responses import Gaussian, Response, ResponseRows, response_rows
 
 LONGEST_STEP = 3.0
 """Largest change of a coefficient of an orthonormal column in one step, where a step is not exact."""
@@ -29,7 +29,6 @@ IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are processed block by block, on threads."""
 LONGEST_RUN = 1 << 20
 """Most steps of such a run, whose path is preallocated."""
-ONE = np.ones(1)
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
@@ -87,38 +86,22 @@ class Regression:
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
         """Return the log density of each target under each component."""
-        eta = self.predicted(theta.coef, rows)
-        rows.derived["predicted"] = theta.coef, eta  # the statistics of the same pass need it
-        return self.response.log_density(rows.columns[1], eta, theta.dispersion[:, :, None], self._trials(rows))
+        found = self._rows(rows).log_density(*_each(theta))
+        return found.reshape(*theta.dispersion.shape, len(rows))
 
     def statistics(self, theta: Predictors | None, rows: Block, q: Table) -> Array:
         """Return sums about `theta`; about the single model with dispersions of one for a start."""
         if theta is None:
             theta = Predictors(np.zeros((*q.shape[:2], self.n_coefficients)), np.ones(q.shape[:2]))
-        known = rows.derived.pop("predicted", None)
-        eta = known[1] if known is not None and known[0] is theta.coef else self.predicted(theta.coef, rows)
-        response, phi = self.response, theta.dispersion[:, :, None]
-        given = rows.columns[1], eta, phi, self._trials(rows)
-        columns, products = _columns(rows)
-        p = self.n_coefficients
-        out = np.empty((*q.shape[:2], self.width))
-        out[:, :, 0] = q.sum(axis=2)
-        out[:, :, 1] = (q * response.spread(*given)).sum(axis=2) if response.has_dispersion else 0.0
-        scaled = q * phi if response.has_dispersion else q
-        out[:, :, 2 : 2 + p] = _sums(scaled * response.score(*given), columns)
-        out[:, :, 2 + p :] = _sums(scaled * response.weight(*given), products)
-        return out
+        return self._rows(rows).sums(*_each(theta), q.reshape(-1, len(rows))).reshape(*q.shape[:2], self.width)
 
-    def predicted(self, coef: Array, rows: Block) -> Table:
-        """Return linear predictors; by no matrix product, whose rounding depends on how many runs there are."""
-        out = np.empty((*coef.shape[:2], len(rows)))
-        out[:] = 0.0 if self.response.is_location_scale else rows.columns[2]
-        for j, column in enumerate(_columns(rows)[0]):
-            out += coef[:, :, j, None] * column
-        return out
-
-    def _trials(self, rows: Block) -> Array:
-        return ONE if self.response.is_location_scale else rows.columns[3]
+    def _rows(self, rows: Block) -> ResponseRows:
+        """Return the rows as their passes need them, kept with the block."""
+        z = rows.columns[0]
+        known = rows.derived.get("responses")
+        if known is None or known[0] is not z:
+            rows.derived["responses"] = known = (z, response_rows(self.response, *rows.columns[: self.n_columns]))
+        return known[1]
 
     # The M-step
 
@@ -299,21 +282,9 @@ class GaussianRegression(Regression):
         return np.asarray(16 * eps * np.sum(statistics[:, :, 1] / theta.dispersion, axis=1))
 
 
-def _columns(rows: Block) -> tuple[Array, Array]:
-    """Return columns of the design (p, rows) and their products (lower triangle), cached with the block."""
-    z = rows.columns[0]
-    known = rows.derived.get("columns")
-    if known is None or known[0] is not z:
-        columns = np.ascontiguousarray(z.T, dtype=np.float64)
-        one, other = lower(len(columns))
-        rows.derived["columns"] = known = (z, columns, columns[one] * columns[other])
-    return known[1], known[2]
-
-
-def _sums(table: Table, columns: Array) -> Array:
-    """Return sums of each column, weighted by a table of every run: (runs, components, number)."""
-    flat = table.reshape(-1, table.shape[2])
-    return np.asarray(np.einsum("mi,ji->mj", flat, columns).reshape(*table.shape[:2], len(columns)))
+def _each(theta: Predictors) -> tuple[Array, Array]:
+    """Return coefficients and dispersions of all components of all runs as those of single models."""
+    return theta.coef.reshape(-1, theta.coef.shape[2]), np.ascontiguousarray(theta.dispersion).reshape(-1)
 
 
 def _gain(change: Array, score: Array, information: Array) -> Array:

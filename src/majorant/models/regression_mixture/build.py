@@ -99,7 +99,7 @@ def _standardised(units: Units, response: Response) -> Units:
     """Move the single model into the offset; a location-scale target becomes its standardised residual."""
     coordinates = units.coordinates
     if not response.is_location_scale:
-        pooled = weighted_fits(units, response, np.ones((units.n_rows, 1)), n_steps=30)[0]
+        pooled = weighted_fits(units.responses(response), np.ones((1, units.n_rows)), n_steps=30)[0]
         return about_single(replace(units, coordinates=replace(coordinates, pooled=pooled)), response)
     assert units.offset is not None
     y = units.y - units.offset

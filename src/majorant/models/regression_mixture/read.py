@@ -99,7 +99,9 @@ def unit_stream(
         )
         coordinates = replace(coordinates, pooled=pooled, sigma=sigma)
     else:
-        coordinates = replace(coordinates, pooled=weighted_fits(few, response, np.ones((few.n_rows, 1)), n_steps=30)[0])
+        coordinates = replace(
+            coordinates, pooled=weighted_fits(few.responses(response), np.ones((1, few.n_rows)), n_steps=30)[0]
+        )
 
     has_weights = source.has_weights
 

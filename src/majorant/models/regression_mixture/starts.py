@@ -19,12 +19,12 @@ from majorant.densities.regression import LONGEST_STEP, ridge_solved
 from majorant.engine.draws import drawn
 from majorant.engine.mixture import Parameters
 from majorant.engine.runs import split, stacked
-from majorant.engine.triangles import lower, symmetric
+from majorant.engine.triangles import symmetric
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.units import Units
 from majorant.search.effort import Plan
-from majorant.solvers.responses import Response
+from majorant.solvers.responses import Gaussian, Response, ResponseRows
 
 Array = NDArray[np.float64]
 Theta = Parameters[Predictors, Any]
@@ -47,45 +47,23 @@ def plan_of(n_components: int, is_sampled: bool) -> Plan:
     )
 
 
-def weighted_fits(units: Units, response: Response, shares: Array, *, n_steps: int = 3, ridge: float = 1e-4) -> Array:
-    """Fit M models independently to weighted rows, weights (n_rows, M); return coefficients (M, p)."""
-    z, y = units.z, units.y[:, None]
-    offset, trials = _beside(units)
-    p = z.shape[1]
-    rows, columns = lower(p)
-    squares = z[:, rows] * z[:, columns]
+def weighted_fits(rows: ResponseRows, shares: Array, *, n_steps: int = 3, ridge: float = 1e-4) -> Array:
+    """Fit M models independently to weighted rows, weights (M, n_rows); return coefficients (M, p)."""
+    response, p, one = rows.response, len(rows.columns), np.ones(len(shares))
 
-    def solved(weight: Array, score: Array) -> Array:
-        a = symmetric(np.einsum("im,ij->mj", weight, squares), p)
+    def solved(sums: Array) -> Array:
+        a = symmetric(sums[:, 2 + p :], p)
         a = a + ridge * (np.trace(a, axis1=1, axis2=2) / p)[:, None, None] * np.eye(p)
-        return ridge_solved(a, np.einsum("im,ij->mj", score, z))
+        return ridge_solved(a, sums[:, 2 : 2 + p])
 
-    working, weight = response.working(y, trials)
-    mixed = shares * weight
-    coef = solved(mixed, mixed * (working - offset))
+    working, weight = response.working(rows.y, np.ones(1) if rows.trials is None else rows.trials)
+    line = ResponseRows(Gaussian(), rows.columns, working if rows.offset is None else working - rows.offset)
+    coef = solved(line.sums(np.zeros((len(shares), p)), one, shares * weight))
     if response.is_location_scale:
         return coef
-    one = np.ones(1)
     for _ in range(n_steps):
-        eta = offset + np.einsum("ij,mj->im", z, coef)
-        slope = shares * response.score(y, eta, one, trials)
-        curve = shares * response.weight(y, eta, one, trials)
-        coef = coef + np.clip(solved(curve, slope), -LONGEST_STEP, LONGEST_STEP)
+        coef = coef + np.clip(solved(rows.sums(coef, one, shares)), -LONGEST_STEP, LONGEST_STEP)
     return coef
-
-
-def deviances(units: Units, response: Response, coef: Array) -> Array:
-    """Return the deviance of each unit under each of M models, (n_units, M)."""
-    offset, trials = _beside(units)
-    eta = offset + np.einsum("ij,mj->im", units.z, coef)
-    return units.per_unit(np.maximum(response.deviance(units.y[:, None], eta, trials), 0.0))  # rounding may be below
-
-
-def _beside(units: Units) -> tuple[Array, Array]:
-    """Return the offset and trials of each row, (n_rows, 1) or (1, 1)."""
-    if units.offset is None or units.trials is None:
-        return np.zeros((1, 1)), np.ones((1, 1))
-    return units.offset[:, None], units.trials[:, None]
 
 
 class Starts:
@@ -100,11 +78,16 @@ class Starts:
 
     def __init__(self, units: Units, response: Response, n_components: int) -> None:
         self.units, self.response, self.k = units, response, n_components
-        self.pooled_deviance = deviances(units, response, np.zeros((1, units.n_coefficients)))[:, 0]
+        self.rows = units.responses(response)
+        self.pooled_deviance = self.deviances(np.zeros((1, units.n_coefficients)))[0]
         self.mean_deviance = max(float(np.sum(units.weights * self.pooled_deviance)) / units.total_weight, 1e-12)
         # units that determine a fit
         self.n_drawn = max(1, int(np.ceil((units.n_coefficients + 1) * units.n_units / units.n_rows)))
         self.by_kernel = response.has_normal_noise and not units.is_grouped
+
+    def deviances(self, coef: Array) -> Array:
+        """Return the deviance of each unit under each of M models, (M, n_units)."""
+        return self.units.per_unit(self.rows.deviance(coef))
 
     def named(self, size: int, draws: np.random.Generator) -> list[tuple[str, Theta]]:
         """Make starts of all kinds: no single kind finds every optimum."""
@@ -129,8 +112,8 @@ class Starts:
             coef[:, :, -units.n_shared :] = coef[:, :, -units.n_shared :].mean(axis=1, keepdims=True)
         dispersion = np.ones((s, k))
         if self.response.has_dispersion:
-            nearest = deviances(units, self.response, coef.reshape(s * k, -1)).reshape(-1, s, k).min(axis=2)
-            mean = np.einsum("u,us->s", units.weights, nearest) / units.row_weight
+            nearest = self.deviances(coef.reshape(s * k, -1)).reshape(s, k, -1).min(axis=1)
+            mean = np.einsum("u,su->s", units.weights, nearest) / units.row_weight
             floor = 1e-3 if self.response.is_location_scale else 1e-3 * self.mean_deviance
             dispersion = np.repeat(self.response.dispersion(np.maximum(mean, floor))[:, None], k, axis=1)
             if draws is not None and units.n_shared == units.n_coefficients:
@@ -150,27 +133,27 @@ class Starts:
         """Return the order of the components that matches the known labels best."""
         units, k, s = self.units, self.k, len(coef)
         assert units.labels is not None
-        lost = deviances(units, self.response, coef.reshape(s * k, -1)).reshape(-1, s, k)
+        lost = self.deviances(coef.reshape(s * k, -1)).reshape(s, k, -1)
         table = np.zeros((s, k, k))  # of label, component
         for label in range(k):
             rows = units.labels == label
-            table[:, label] = np.einsum("u,usk->sk", units.weights[rows], lost[rows])
+            table[:, label] = np.einsum("u,sku->sk", units.weights[rows], lost[:, :, rows])
         order = np.array([linear_sum_assignment(t)[1] for t in table])
         at = np.arange(s)[:, None]
         return coef[at, order], dispersion[at, order]
 
     def _drawn(self, draws: np.random.Generator, size: int, density: Array | None = None) -> Array:
-        """Draw few units by weight (times a density, (n_units, size)); return indicators (n_rows, size)."""
+        """Draw few units by weight (times a density, (size, n_units)); return indicators (size, n_rows)."""
         units = self.units
         uniforms = draws.random((self.n_drawn, size))
         if density is None:
             at = drawn(units.weights, uniforms)
         else:
-            columns = zip(density.T, uniforms.T, strict=True)
-            at = np.stack([drawn(units.weights * column, own) for column, own in columns], axis=1)
-        chosen = np.zeros((units.n_units, size))
-        chosen[at, np.arange(size)] = 1.0
-        return units.per_row(chosen)
+            lines = zip(density, uniforms.T, strict=True)
+            at = np.stack([drawn(units.weights * line, own) for line, own in lines], axis=1)
+        chosen = np.zeros((size, units.n_units))
+        chosen[np.arange(size), at] = 1.0
+        return units.per_row(chosen, axis=1)
 
     def elemental(self, draws: np.random.Generator, size: int) -> Theta:
         """Return the models through few units each."""
@@ -179,7 +162,7 @@ class Starts:
             lines = self._lines(draws, np.full(n, self.units.total_weight), np.zeros(n, dtype=bool))[0]
             coef = lines.reshape(size, self.k, -1)
         else:
-            fits = weighted_fits(self.units, self.response, self._drawn(draws, size * self.k))
+            fits = weighted_fits(self.rows, self._drawn(draws, size * self.k))
             coef = fits.reshape(size, self.k, -1)
         return self.of_coefficients(coef, draws)
 
@@ -219,32 +202,32 @@ class Starts:
         mass = np.maximum(share * units.total_weight, (self.n_drawn + 1) * units.total_weight / units.n_units)
         cap = 4 * self.mean_deviance
         epsilon = 0.01 * self.mean_deviance if self.response.has_dispersion else 0.5
-        best = np.full((units.n_units, size), np.inf)
+        best = np.full((size, units.n_units), np.inf)
         found = []
         for h in range(self.k):
             density = None
             if h:
-                density = np.repeat(np.minimum(best, cap) + 1e-3 * self.mean_deviance + 1e-300, m, axis=1)
-            coef = weighted_fits(units, self.response, self._drawn(draws, size * m, density))
+                density = np.repeat(np.minimum(best, cap) + 1e-3 * self.mean_deviance + 1e-300, m, axis=0)
+            coef = weighted_fits(self.rows, self._drawn(draws, size * m, density))
             for _ in range(N_CONCENTRATIONS):
-                lost = deviances(units, self.response, coef)
+                lost = self.deviances(coef)
                 coef = self._concentrated(lost if density is None else lost / density, mass)
-            lost = np.minimum(deviances(units, self.response, coef), np.repeat(best, m, axis=1))
-            score = np.einsum("u,um->m", units.weights, np.log(epsilon + lost)).reshape(size, m)
+            lost = np.minimum(self.deviances(coef), np.repeat(best, m, axis=0))
+            score = np.einsum("u,mu->m", units.weights, np.log(epsilon + lost)).reshape(size, m)
             chosen = score.argmin(axis=1) + np.arange(size) * m
             found.append(coef[chosen])
-            best = lost[:, chosen]
+            best = lost[chosen]
         return np.stack(found, axis=1)
 
     def _concentrated(self, lost: Array, mass: Array) -> Array:
         """Fit to the units of smallest loss that make up a mass, (M,)."""
         units = self.units
-        order = np.argsort(lost, axis=0, kind="stable")
-        before = np.cumsum(units.weights[order], axis=0) - units.weights[order]
-        inside = np.zeros_like(lost)
-        np.put_along_axis(inside, order, (before < mass).astype(np.float64), axis=0)
-        shares = units.per_row(inside * units.weights[:, None])
-        return weighted_fits(units, self.response, shares, n_steps=2, ridge=1e-6)
+        order = np.argsort(lost, axis=1)
+        weights = units.weights[order]
+        before = np.cumsum(weights, axis=1) - weights
+        shares = np.empty_like(lost)
+        np.put_along_axis(shares, order, weights * (before < mass[:, None]), axis=1)
+        return weighted_fits(self.rows, units.per_row(shares, axis=1), n_steps=2, ridge=1e-6)
 
     def replaced(self, draws: np.random.Generator, bases: Sequence[Theta], size: int, least: float) -> Theta:
         """Return solutions with one random component replaced by a model through few units, or `near` ones."""
@@ -268,10 +251,11 @@ class Starts:
     def _models(self, draws: np.random.Generator, mass: Array, near: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return models through few units (`near`: refitted to a mass), and the largest deviance per row within it."""
         units, size = self.units, len(mass)
-        coef = weighted_fits(units, self.response, self._drawn(draws, size))
+        coef = weighted_fits(self.rows, self._drawn(draws, size))
         for _ in range(2):
-            coef = np.where(near[:, None], self._concentrated(deviances(units, self.response, coef), mass), coef)
-        lost = deviances(units, self.response, coef) / units.sizes[:, None]
-        order = np.argsort(lost, axis=0, kind="stable")
-        inside = np.minimum((np.cumsum(units.weights[order], axis=0) <= mass).sum(axis=0), units.n_units - 1)
-        return coef, np.take_along_axis(lost, order, axis=0)[inside, np.arange(size)]
+            coef = np.where(near[:, None], self._concentrated(self.deviances(coef), mass), coef)
+        lost = self.deviances(coef) / units.sizes
+        order = np.argsort(lost, axis=1)
+        inside = (np.cumsum(units.weights[order], axis=1) <= mass[:, None]).sum(axis=1)
+        last = np.minimum(inside, units.n_units - 1)[:, None]
+        return coef, np.take_along_axis(lost, np.take_along_axis(order, last, axis=1), axis=1)[:, 0]

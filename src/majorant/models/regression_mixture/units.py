@@ -17,7 +17,7 @@ from majorant.engine.mixture import Mixture, OnData
 from majorant.engine.trimmed import Trimmed
 from majorant.laws import Gated, Grouped, Independent, Known
 from majorant.models.regression_mixture.coordinates import Coordinates
-from majorant.solvers.responses import Response
+from majorant.solvers.responses import Response, ResponseRows, response_rows
 
 Array = NDArray[np.float64]
 
@@ -140,12 +140,16 @@ class Units(InCoordinates):
         return None if (self.weights == 1.0).all() else self.row_weights
 
     def per_unit(self, table: Array) -> Array:
-        """Return the sums of a table (n_rows, m) over the rows of each unit."""
-        return np.add.reduceat(table, self.first, axis=0) if self.is_grouped else table
+        """Return the sums of a table (m, n_rows) over the rows of each unit."""
+        return np.add.reduceat(table, self.first, axis=1) if self.is_grouped else table
 
-    def per_row(self, table: NDArray[Any]) -> NDArray[Any]:
+    def per_row(self, table: NDArray[Any], axis: int = 0) -> NDArray[Any]:
         """Return a unit's entry for each of its rows."""
-        return np.repeat(table, self.sizes, axis=0) if self.is_grouped else table
+        return np.repeat(table, self.sizes, axis=axis) if self.is_grouped else table
+
+    def responses(self, response: Response) -> ResponseRows:
+        """Return the rows as targets of a family."""
+        return response_rows(response, self.z, self.y, self.offset, self.trials)
 
     @property
     def columns(self) -> tuple[Any, ...]:

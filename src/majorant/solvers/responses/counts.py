@@ -51,7 +51,10 @@ class Poisson(Response):
         return np.asarray(np.exp(np.minimum(eta, LARGEST_LOG)))
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        return _log_most(y) - self._lost(y, eta)
+        return self.peak(y, dispersion, trials) - self._lost(y, eta)
+
+    def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
+        return _log_most(y)
 
     def _lost(self, y: Table, eta: Table) -> Table:
         some = np.where(y > 0, y, 1.0)
@@ -97,9 +100,11 @@ class Binomial(Response):
         return np.asarray(trials * expit(eta))
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
+        return self.peak(y, dispersion, trials) - self._lost(y, eta, trials)
+
+    def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
         # Successes and failures as two Poisson counts, given their sum.
-        most = _log_most(y) + _log_most(trials - y) - _log_most(trials)
-        return most - self._lost(y, eta, trials)
+        return _log_most(y) + _log_most(trials - y) - _log_most(trials)
 
     def _lost(self, y: Table, eta: Table, trials: Table) -> Table:
         # log(1 + e^-eta) without overflow and without logaddexp, which is slow

@@ -27,7 +27,10 @@ class Gaussian(Response):
         return eta
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        return np.asarray(-0.5 * (LOG_TWO_PI + np.log(dispersion)) - 0.5 * (y - eta) ** 2 / dispersion)
+        return np.asarray(self.peak(y, dispersion, trials) - 0.5 * (y - eta) ** 2 / dispersion)
+
+    def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
+        return np.asarray(-0.5 * (LOG_TWO_PI + np.log(dispersion)))
 
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return (y - eta) / dispersion
@@ -70,10 +73,13 @@ class Student(Response):
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         v = self.df
+        lost = (v + 1) / 2 * np.log1p((y - eta) ** 2 / (v * dispersion))
+        return np.asarray(self.peak(y, dispersion, trials) - lost)
+
+    def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
+        v = self.df
         constant = float(gammaln((v + 1) / 2) - gammaln(v / 2) - 0.5 * np.log(v * np.pi))
-        return np.asarray(
-            constant - 0.5 * np.log(dispersion) - (v + 1) / 2 * np.log1p((y - eta) ** 2 / (v * dispersion))
-        )
+        return np.asarray(constant - 0.5 * np.log(dispersion))
 
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return (y - eta) * self.weight(y, eta, dispersion, trials)
@@ -113,9 +119,11 @@ class Gamma(Response):
         return np.asarray(np.exp(np.clip(np.log(y) - eta, -700, 700)))
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        shape = 1 / dispersion
         lost = self._ratio(y, eta) - 1 - (np.log(y) - eta)
-        return np.asarray(-shape * lost + log_peak(shape) - np.log(y))
+        return np.asarray(self.peak(y, dispersion, trials) - lost / dispersion)
+
+    def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
+        return np.asarray(log_peak(1 / dispersion) - np.log(y))
 
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return (self._ratio(y, eta) - 1) / dispersion

@@ -82,6 +82,10 @@ class Response(ABC):
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
         """Draw targets from the distribution."""
 
+    def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
+        """Return the largest log density of each target over all predictors; families of compiled passes have it."""
+        raise NotImplementedError(f"{self.name} has no passes that need its largest density")
+
     def spread(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         """Return the statistic whose mean over rows gives the dispersion."""
         raise NotImplementedError(f"{self.name} has no dispersion")
