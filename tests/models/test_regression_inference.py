@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 from numpy.typing import NDArray
@@ -252,3 +253,19 @@ def test_responses_that_are_separated_have_no_errors_and_right_predictions(famil
     expected = [y[of_first & (x[:, 0] == value)].mean() for value in (0, 1)]
     mean = 1 / (1 + np.exp(-predictor)) if family == "binomial" else np.exp(predictor)
     np.testing.assert_allclose(mean, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+@pytest.mark.parametrize("shared", [None, ["dose"]])
+def test_columns_that_separate_a_response_are_named(family: str, shared: list[str] | None) -> None:
+    """`treated` alone decides whether there is an event; without columns all counts are zero."""
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"age": draws.normal(50, 9, 200), "treated": np.arange(200) % 2, "dose": draws.normal(size=200)}
+    )
+    y = (table["treated"] == 1).to_numpy(float) * (1 if family == "binomial" else draws.integers(1, 9, 200))
+    model = mj.RegressionMixture(1, family=family, shared=shared, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"coefficients that diverge: treated\. The"):
+        model.fit(table[["treated", "age", "dose"]], y)
+    with pytest.warns(ConvergenceWarning, match=r"coefficients that diverge: the intercept\. The"):
+        model.fit(table[["age", "dose"]], np.zeros(200))

@@ -13,16 +13,16 @@ from scipy.linalg import block_diag
 
 from majorant.data.chunks import Block
 from majorant.densities import Regression
-from majorant.engine.mixture import Mixture, Parameters
+from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
 from majorant.engine.trimmed import Trimmed
 from majorant.laws.gated import Logits
-from majorant.laws.separation import of_separated, unbounded_directions, undetermined_directions
+from majorant.laws.separation import LEAST_PART, of_separated, unbounded_directions, undetermined_directions
 from majorant.models.regression_mixture.contest import FEWEST_EVENTS, RegressionContest, mean_weights, sigma_ratio
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
+from majorant.models.regression_mixture.words import SEPARATED, of_degenerate, what_would_admit
 from majorant.results.criteria import criteria
 from majorant.results.information import standard_errors
 from majorant.search.contestants import Found, Run
@@ -65,15 +65,32 @@ def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str
     on = units.on(replace(mixture, density=mixture.density.freed()))
     lost = undetermined_directions(on, theta)
     if not mixture.density.response.has_dispersion:
-        information = mixture.density.information(on.seen(theta).statistics.density, theta.density)[0]
-        events, own = np.linalg.eigh(information)
-        own = own[:, events < FEWEST_EVENTS]
+        own = _without_events(on, theta)
         n_law = mixture.law.vector(theta.law).shape[1]  # type: ignore[attr-defined]
         lost = block_diag(own, lost if lost.size else np.zeros((n_law, 0)))
     found = standard_errors(on, theta, unbounded=lost, told=partial(in_units, units)).errors
     if units.gating is not None:  # covariates that are functions of others have no number of their own
         found["gating_coef"][1:, ~units.coordinates.gating_transform[1:].any(axis=1)] = np.nan
     return {name: found[name] for name in PARAMETERS}
+
+
+def _without_events(on: OnData, theta: Theta) -> Array:
+    """Return directions of coefficients in which the rows have no information, orthonormal."""
+    density: Any = on.mixture.density
+    events, own = np.linalg.eigh(density.information(on.seen(theta).statistics.density, theta.density)[0])
+    return np.asarray(own[:, events < FEWEST_EVENTS])
+
+
+def _diverging(units: AnyUnits, mixture: Mixture, theta: Theta, names: Sequence[str]) -> list[str]:
+    """Name the columns of which predictors without a dispersion run to infinity: those that have led there most."""
+    density: Any = mixture.density
+    own, c = _without_events(units.on(mixture), theta), units.coordinates
+    whole = replace(theta.density, coef=theta.density.coef + c.pooled)
+    led = density.theta_of((own @ (own.T @ density.vector(whole)[0]))[None], whole)
+    part = np.abs(c.transform @ led.coef[0].T).max(axis=1)
+    raw = c.order - c.fit_intercept  # -1 is the constant, which leads along with any column
+    found = [names[j] for j, size in zip(raw, part, strict=True) if j >= 0 and size >= LEAST_PART * part.max()]
+    return found or ["the intercept"]
 
 
 def heaviest_first(units: AnyUnits, theta: Theta) -> Theta:
@@ -150,6 +167,9 @@ def fit_attributes(
         errors = {"_errors_of_the_fit": made} if isinstance(units, Units) else {"standard_errors_": made()}
     directions = np.zeros((0, 0)) if units.gating is None else unbounded_directions(units.on(mixture), theta)
     at = mixture.law.vector(theta.law)[0]  # type: ignore[attr-defined]
+    named: list[str] = []
+    if best.degenerate == SEPARATED:
+        named = _diverging(units, mixture, theta, model._feature_names())
     records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
         **{f"{name}_": values[name] for name in PARAMETERS},
@@ -157,7 +177,7 @@ def fit_attributes(
         "center_fits_": values["level"],
         **errors,
         "regular_": best.is_regular,
-        "degeneracy_": of_degenerate(best.degenerate, model.n_components, contest.density.response),
+        "degeneracy_": of_degenerate(best.degenerate, model.n_components, contest.density.response, named),
         "separated_": of_separated(directions, at, gating_names, units.coordinates.gating_transform),
         "is_exact_": units.is_exact,
         "converged_": bool(best.converged),

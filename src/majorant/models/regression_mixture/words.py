@@ -35,11 +35,16 @@ def of_exact(size: str) -> str:
     return f"a component fits {size} exactly, so that without max_sigma_ratio its noise would be zero"
 
 
-def of_degenerate(why: str, n_components: int, response: Response) -> str:
-    """Return the message where no solution counts, with what to change; empty where one does."""
+def of_degenerate(why: str, n_components: int, response: Response, diverging: Sequence[str] = ()) -> str:
+    """Return the message where no solution counts, with what to change; empty where one does.
+
+    `diverging` are the columns of which predictors run to infinity.
+    """
     if why in ("", EXACT_LINE):
         return why
     found = f"no regular solution with {counted(n_components, 'component')} was found: here {why}"
+    if diverging:
+        found += f"; coefficients that diverge: {', '.join(diverging)}"
     if why == SEPARATED:
         found += ". The coefficients are where the fit stopped, no estimates, and have no standard errors"
     if n_components == 1:
