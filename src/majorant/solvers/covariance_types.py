@@ -162,7 +162,8 @@ class Matrices(Covariance):
         return np.asarray(covariances[..., columns[:, None], columns])
 
     def mapped(self, covariances: Array, matrix: Any) -> Array:
-        out = np.einsum("al,...ab,bm->...lm", matrix, covariances, matrix, optimize=False)
+        half = np.einsum("...ab,bm->...am", covariances, matrix)  # all at once takes each pair of pairs of columns
+        out = np.einsum("al,...am->...lm", matrix, half)
         return np.asarray((out + np.swapaxes(out, -1, -2)) / 2)
 
     def scaled(self, covariances: Array, factor: Array) -> Array:
