@@ -162,15 +162,14 @@ class Matrices(Covariance):
         return np.asarray(covariances[..., columns[:, None], columns])
 
     def mapped(self, covariances: Array, matrix: Any) -> Array:
-        half = np.einsum("...ab,bm->...am", covariances, matrix)  # all at once takes each pair of pairs of columns
-        out = np.einsum("al,...am->...lm", matrix, half)
+        out = matrix.T @ (covariances @ matrix)
         return np.asarray((out + np.swapaxes(out, -1, -2)) / 2)
 
     def scaled(self, covariances: Array, factor: Array) -> Array:
         return np.asarray(covariances * (np.outer(factor, factor) if factor.ndim else factor**2))
 
     def beside(self, still: Any) -> Array | float:
-        return np.asarray(np.einsum("la,lb->ab", still, still))
+        return np.asarray(still.T @ still)
 
     def second_mapped(self, second: Array, matrix: Any) -> Array:
         half = np.einsum("kab,bm->kam", triangle_to_matrix(second, len(matrix)), matrix)

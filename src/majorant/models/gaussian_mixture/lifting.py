@@ -49,9 +49,9 @@ def lifted(mixture: Mixture, coordinates: Coordinates, order: NDArray[np.intp]) 
     whole = kind.mapped(mixture.covariances, coordinates.back) + kind.beside(coordinates.still)
     if kind.has_matrices:
         factors = mixture.precision_factors()[0] if coordinates.rank else mixture.covariances
-        rotated = np.einsum("ar,...rs->...as", coordinates.forward, factors)
+        rotated = coordinates.forward @ factors
         cholesky = np.array([_with_still(f, coordinates) for f in (rotated if rotated.ndim == 3 else rotated[None])])
-        precisions = np.einsum("kab,kcb->kac", cholesky, cholesky)
+        precisions = np.array([factor @ factor.T for factor in cholesky])
         if rotated.ndim == 2:
             return Lifted(mixture.weights[order], means[order], whole, cholesky[0], precisions[0], kind)
     else:
