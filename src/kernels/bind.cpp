@@ -424,6 +424,7 @@ NB_MODULE(_kernels, m) {
     bind_chains(m);
     bind_softmax(m);
     bind_bags(m);
+    bind_flows(m);
     bind_grids(m);
     bind_intervals(m);
     bind_medoids(m);

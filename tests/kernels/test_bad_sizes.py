@@ -146,6 +146,11 @@ CALLS: dict[str, Callable[[], Any]] = {
     "a row of nobody": lambda: medoids().replace(0, -1),
     "candidates of nobody": lambda: medoids().swaps(np.array([3]), 0, 0, 1, 0.0),
     "no such candidate": lambda: medoids().swaps(np.array([0]), 1, 0, 1, 0.0),
+    "flows of many clusters": lambda: _kernels.assign_within(
+        some(0, 2**50), some(0), 0.0, 1.0, some(2**50), some(2**50, 0)
+    ),
+    "flows of other rows": lambda: _kernels.assign_within(some(1, 1), some(2), 0.0, 1.0, some(1), some(1, 2)),
+    "flows of other clusters": lambda: _kernels.assign_within(some(1, 2), some(1), 0.0, 1.0, some(1), some(2, 1)),
     "step of lines": lambda: _kernels.regression_step(
         some(1, 2 + WIDE + 2**31), 1.0, 1.0, False, some(1), some(1, WIDE), some(1)
     ),

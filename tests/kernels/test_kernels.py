@@ -502,6 +502,7 @@ class TestBoundary:
         others |= {"chain_best", "chain_draw", "chain_sums"}  # see tests/solvers/test_chains.py
         others |= {"chain_pass"}  # see tests/laws/test_chain.py
         others |= {"best_intervals"}  # see tests/solvers/test_intervals.py
+        others |= {"assign_within"}  # see tests/models/test_kmeans_sizes.py
         others |= {"category_em"}  # see test_categories_kernel.py
         others |= {"MedoidsF32", "MedoidsF64"}  # see test_bad_sizes.py and tests/models/test_kmedoids.py
         others |= {
