@@ -8,6 +8,7 @@
 namespace {
 
 constexpr double nowhere = INFINITY;
+constexpr int scans = 16;  // looks at a cluster by scans of its rows, after which heaps of them pay
 
 // Successive shortest paths over the clusters and the store, which is node k. An edge from one cluster to another is the
 // row that is cheapest to move, edges to and from the store are free while a cluster may take more, or must keep less.
@@ -16,7 +17,7 @@ class Flow {
 public:
     Flow(int64_t n, int64_t k, const double* costs, const double* w, double low, double high, double* prices, double* mass)
         : n_(n), k_(k), costs_(costs), low_(low), high_(high), price_(prices, prices + k), mass_(mass), taken_(k),
-          excess_(k + 1, 0.0), length_((k + 1) * (k + 1), nowhere), mover_(k * k, -1), heap_(k * k), built_(k, 0),
+          excess_(k + 1, 0.0), length_((k + 1) * (k + 1), nowhere), mover_(k * k, -1), rows_(k), heap_(k * k), looks_(k, 0),
           distance_(k + 1), before_(k + 1), done_(k + 1) {
         price_.push_back(0.0);
         double total = 0.0;
@@ -25,18 +26,17 @@ public:
             int64_t a = 0;
             for (int64_t b = 1; b < k; b++)
                 if (own[b] + price_[b] < own[a] + price_[a]) a = b;
+            rows_[a].push_back(int32_t(i));
             mass_[a * n + i] = w[i];
             excess_[a] += w[i];
             total += w[i];
-            for (int64_t b = 0; b < k; b++)
-                if (b != a && own[b] - own[a] < edge(a, b)) edge(a, b) = own[b] - own[a], mover_[a * k + b] = int32_t(i);
         }
         least_ = 1e-12 * total;
         for (int64_t a = 0; a < k; a++) {
             taken_[a] = price_[a] > 0 ? high : price_[a] < 0 ? low : std::clamp(excess_[a], low, high);
             excess_[a] -= taken_[a];
             excess_[k] -= excess_[a];
-            look_at_store(a);
+            look_at(a);
         }
     }
 
@@ -66,8 +66,9 @@ private:
     std::vector<double> taken_, excess_;  // what the store takes of each cluster, and what is left or lacks at each node
     std::vector<double> length_;          // (k + 1, k + 1) what an edge costs
     std::vector<int32_t> mover_;          // (k, k) the row that is cheapest to move
-    std::vector<std::vector<int32_t>> heap_;  // (k, k) rows by what it costs to move them, and some that have left
-    std::vector<char> built_;                 // whether the heaps of a cluster are there
+    std::vector<std::vector<int32_t>> rows_;  // (k) rows of a cluster, and some that have left
+    std::vector<std::vector<int32_t>> heap_;  // (k, k) the same by what it costs to move them
+    std::vector<int> looks_;                  // how often each cluster was looked at
     std::vector<double> distance_;
     std::vector<int64_t> before_;
     std::vector<char> done_;
@@ -76,12 +77,8 @@ private:
     double& edge(int64_t a, int64_t b) { return length_[a * (k_ + 1) + b]; }
     double more(int64_t i, int64_t a, int64_t b) const { return costs_[i * k_ + b] - costs_[i * k_ + a]; }
 
-    // Of equal rows the first one moves first.
     auto later(int64_t a, int64_t b) const {
-        return [this, a, b](int32_t i, int32_t j) {
-            const double of_i = more(i, a, b), of_j = more(j, a, b);
-            return of_i > of_j || (of_i == of_j && i > j);
-        };
+        return [this, a, b](int32_t i, int32_t j) { return more(i, a, b) > more(j, a, b); };
     }
 
     // Dijkstra from all nodes with too much to the nearest with too little; prices move by the distances. -1: there is none.
@@ -136,53 +133,48 @@ private:
     }
 
     void move(int32_t i, int64_t a, int64_t b, double amount) {
-        build(a);
-        build(b);
         double& left = mass_[a * n_ + i];
         left = left - amount > least_ ? left - amount : 0.0;
         double& there = mass_[b * n_ + i];
-        if (there == 0.0)
-            for (int64_t c = 0; c < k_; c++)
-                if (c != b) {
+        if (there == 0.0) {
+            rows_[b].push_back(i);
+            if (looks_[b] > scans)
+                for (int64_t c = 0; c < k_; c++) {
                     auto& rows = heap_[b * k_ + c];
                     rows.push_back(i);
                     std::push_heap(rows.begin(), rows.end(), later(b, c));
                 }
+        }
         there += amount;
-    }
-
-    void build(int64_t a) {
-        if (built_[a]) return;
-        built_[a] = 1;
-        std::vector<int32_t> rows;
-        for (int64_t i = 0; i < n_; i++)
-            if (mass_[a * n_ + i] > 0) rows.push_back(int32_t(i));
-        for (int64_t b = 0; b < k_; b++)
-            if (b != a) {
-                heap_[a * k_ + b] = rows;
-                std::make_heap(heap_[a * k_ + b].begin(), heap_[a * k_ + b].end(), later(a, b));
-            }
     }
 
     // Find the rows of a cluster that are cheapest to move to each other one, and its edges to the store.
     void look_at(int64_t a) {
-        build(a);
-        for (int64_t b = 0; b < k_; b++) {
-            if (b == a) continue;
-            auto& rows = heap_[a * k_ + b];
-            while (!rows.empty() && !(mass_[a * n_ + rows.front()] > 0)) {
-                std::pop_heap(rows.begin(), rows.end(), later(a, b));
-                rows.pop_back();
-            }
-            edge(a, b) = rows.empty() ? nowhere : more(rows.front(), a, b);
-            mover_[a * k_ + b] = rows.empty() ? -1 : rows.front();
-        }
-        look_at_store(a);
-    }
-
-    void look_at_store(int64_t a) {
         edge(a, k_) = high_ - taken_[a] > least_ ? 0.0 : nowhere;
         edge(k_, a) = taken_[a] - low_ > least_ ? 0.0 : nowhere;
+        const auto has_left = [&](int32_t i) { return !(mass_[a * n_ + i] > 0); };
+        double* costs = &edge(a, 0);
+        int32_t* movers = &mover_[a * k_];
+        if (++looks_[a] <= scans) {
+            auto& rows = rows_[a];
+            rows.erase(std::remove_if(rows.begin(), rows.end(), has_left), rows.end());
+            std::fill_n(costs, k_, nowhere);
+            for (const int32_t i : rows)
+                for (int64_t b = 0; b < k_; b++)
+                    if (more(i, a, b) < costs[b]) costs[b] = more(i, a, b), movers[b] = i;
+        } else {
+            for (int64_t b = 0; b < k_; b++) {
+                auto& rows = heap_[a * k_ + b];
+                if (looks_[a] == scans + 1) {
+                    rows = rows_[a];
+                    std::make_heap(rows.begin(), rows.end(), later(a, b));
+                }
+                for (; !rows.empty() && has_left(rows.front()); rows.pop_back()) std::pop_heap(rows.begin(), rows.end(), later(a, b));
+                costs[b] = rows.empty() ? nowhere : more(rows.front(), a, b);
+                movers[b] = rows.empty() ? -1 : rows.front();
+            }
+        }
+        costs[a] = nowhere;
     }
 };
 

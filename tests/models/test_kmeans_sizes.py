@@ -64,6 +64,15 @@ def test_no_assignment_is_cheaper(seed: int, whole: bool) -> None:
     assert again.cost == pytest.approx(assign_within(later, weights, sizes).cost, rel=1e-9)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_no_assignment_of_many_rows_is_cheaper(whole: bool) -> None:
+    g = np.random.default_rng(0)
+    costs = ((rows(0, 600)[:, None] - 2 * g.normal(size=(5, 2))) ** 2).sum(axis=2)  # hundreds of rows have to move
+    weights = np.ones(600) if whole else g.uniform(0.2, 3, 600)
+    sizes = Sizes(weights.sum() / 5, weights.sum() / 5)
+    assert assign_within(costs, weights, sizes).cost == pytest.approx(by_program(costs, weights, sizes), rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_ties_come_to_an_end(seed: int) -> None:
     g = np.random.default_rng(seed)
@@ -116,6 +125,14 @@ def test_sizes_that_do_not_bind_change_nothing() -> None:
     sized = mj.KMeans(3, size_min=1, size_max=200, random_state=0).fit(X)
     assert sized.inertia_ == pytest.approx(free.inertia_, rel=1e-12)
     np.testing.assert_array_equal(sized.labels_, free.labels_)
+
+
+def test_perturbations_follow_the_starts_and_only_help() -> None:
+    X = np.random.default_rng(3).uniform(size=(150, 2))
+    fast, default = (mj.KMeans(8, size_min=15, effort=e, random_state=0).fit(X) for e in ("fast", "default"))
+    assert fast.search_.n_perturbations == 0 < default.search_.n_perturbations
+    assert default.inertia_ < fast.inertia_
+    assert [s.source == "perturbation" for s in default.search_.starts][:4] == [False] * 3 + [True]
 
 
 def test_order_repeats_and_weights() -> None:

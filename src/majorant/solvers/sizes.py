@@ -18,6 +18,10 @@ from majorant.solvers.nearest import directions_of, squared_distances
 
 Array = NDArray[np.float64]
 
+HOPE = 10
+"""Steps like the last one after which a descent must have reached what it is to beat."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """The smallest and the largest weight of a cluster."""
@@ -93,6 +97,8 @@ def sized_kmeans(
     max_iter: int,
     tolerance: float,
     on_sphere: bool = False,
+    prices: Array | None = None,
+    beat: float = np.inf,
 ) -> SizedResult:
     """Assign rows within sizes and move centres to the means, in turn, until no label changes or centres stand still.
 
@@ -107,9 +113,13 @@ def sized_kmeans(
         Sum of squared shifts of centres up to which they stand still.
     on_sphere : bool
         Whether rows and centres have length one: centres are then the directions of sums.
+    prices : ndarray of shape (k,), optional
+        Those of a similar assignment.
+    beat : float
+        An objective that the descent is given up for where `HOPE` more steps like the last one would not reach it.
     """
     centres = np.asarray(centres, dtype=np.float64)
-    assigned = assign_within(square_costs(points, centres), weights, sizes)
+    assigned = assign_within(square_costs(points, centres), weights, sizes, prices)
     objectives, converged = [assigned.cost], False
     for _ in range(max_iter):
         mass = assigned.mass.sum(axis=1)
@@ -121,7 +131,7 @@ def sized_kmeans(
         assigned = assign_within(square_costs(points, centres), weights, sizes, before.prices)
         objectives.append(assigned.cost)
         converged = moved <= tolerance or bool(np.array_equal(assigned.mass, before.mass))
-        if converged:
+        if converged or objectives[-1] - HOPE * (objectives[-2] - objectives[-1]) > beat:
             break
     return SizedResult(centres, assigned, objectives, converged)
 

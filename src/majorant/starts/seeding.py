@@ -43,10 +43,10 @@ def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_tri
     trials = 2 + int(np.log(n_seeds)) if n_trials is None else n_trials
     uniforms = random.random((n_seeds, trials))
     if sparse.issparse(measure.points):
-        return _rows(measure.points, _plus_plus_sparse(measure, uniforms))
+        return rows_at(measure.points, _plus_plus_sparse(measure, uniforms))
     chosen = np.empty(n_seeds, dtype=np.int64)
     _kernels.plus_plus(measure.points, measure.weights, uniforms, chosen)
-    return _rows(measure.points, chosen)
+    return rows_at(measure.points, chosen)
 
 
 def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> NDArray[Any]:
@@ -58,7 +58,7 @@ def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> 
             left = measure.weights.copy()
         chosen[j] = drawn(left, random.random())
         left[chosen[j]] = 0.0
-    return _rows(measure.points, chosen)
+    return rows_at(measure.points, chosen)
 
 
 def random_partition(measure: Measure, n_parts: int, random: np.random.Generator) -> NDArray[np.int32]:
@@ -75,7 +75,7 @@ def _plus_plus_sparse(measure: Measure, uniforms: NDArray[np.float64]) -> NDArra
         if not mass.any():
             mass = weights
         candidates = drawn(mass, draws if j else draws[:1])
-        to_candidates = squared_distances(points, _rows(points, candidates)).astype(np.float64)
+        to_candidates = squared_distances(points, rows_at(points, candidates)).astype(np.float64)
         left = np.minimum(nearest[:, None], to_candidates)
         best = int(np.argmin(weights @ left))
         chosen[j] = candidates[best]
@@ -85,6 +85,7 @@ def _plus_plus_sparse(measure: Measure, uniforms: NDArray[np.float64]) -> NDArra
     return chosen
 
 
-def _rows(points: Any, chosen: Any) -> NDArray[Any]:
+def rows_at(points: Any, chosen: Any) -> NDArray[Any]:
+    """Return some rows as a dense array."""
     rows = points[chosen]
     return np.asarray(rows.todense() if sparse.issparse(rows) else rows)

@@ -12,23 +12,26 @@ from numpy.typing import NDArray
 from majorant._order import ordered
 from majorant._validation import check_real
 from majorant.data.rows import Rows
+from majorant.engine.draws import drawn
 from majorant.engine.loop import Solution
 from majorant.engine.trace import Trace
 from majorant.models.kmeans.search import Search
-from majorant.search.record import SAME_OPTIMUM
-from majorant.solvers.sizes import Sizes, assign_within, sized_kmeans, square_costs
+from majorant.search.record import PERTURBATION, SAME_OPTIMUM
+from majorant.solvers.sizes import SizedResult, Sizes, assign_within, sized_kmeans, square_costs
 from majorant.starts.restarts import Best, Start, best_of
-from majorant.starts.seeding import plus_plus
+from majorant.starts.seeding import plus_plus, rows_at
 
 if TYPE_CHECKING:
     from majorant.models.kmeans.estimator import KMeans
 
 Array = NDArray[np.float64]
 
-STARTS = {"fast": 3, "default": 10, "best": 50}
+STARTS = {"fast": 3, "default": 3, "best": 10}
 """Largest number of starts, the end of a search without sizes being the first."""
-AGREE = 3
-"""Number of starts that reach the best after which there are no more."""
+PERTURBATIONS = {"fast": 0, "default": 20, "best": 200}
+"""Largest number of perturbations of the best solution, which put one centre elsewhere and two in turn."""
+AGREE = {"fast": 3, "default": 4, "best": 20}
+"""Number of starts and perturbations that end at the best after which there are no more."""
 
 
 def check_sizes(low: Any, high: Any, total: float, k: int) -> Sizes | None:
@@ -65,12 +68,15 @@ def sized_search(
 ) -> tuple[Best, Array]:
     """Return the best of some descents within sizes, and the mass of each distinct row in each cluster.
 
-    The heaviest cluster comes first, unless centres were given.
+    Descents begin at starts, then at perturbations of the best. The heaviest cluster comes first, unless centres were
+    given.
     """
-    measure, reached = rows.measure, list[float]()
+    measure, effort, reached = rows.measure, model.effort, list[float]()
     tolerance = float(model.tol) * float(rows.variances.sum()) / model.n_features_in_
+    best: SizedResult | None = None
 
     def descend(start: Start) -> Solution[Array]:
+        nonlocal best
         end = sized_kmeans(
             measure.points,
             measure.weights,
@@ -79,10 +85,14 @@ def sized_search(
             max_iter=model.max_iter,
             tolerance=tolerance,
             on_sphere=model.metric == "cosine",
+            prices=best.assigned.prices if best and start.source == PERTURBATION else None,
+            beat=min(reached, default=np.inf),
         )
         reached.append(end.objectives[-1])
+        if best is None or reached[-1] < best.objectives[-1]:
+            best = end
         trace = Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in end.objectives])
-        how = "assignments and centres stand still" if end.converged else f"iteration limit of {model.max_iter} reached"
+        how = "assignments and centres stand still" if end.converged else "ended before it stood still"
         return Solution(end.centres, reached[-1], len(trace), len(trace), end.converged, how, trace)
 
     def starts() -> Iterator[Start]:
@@ -90,16 +100,32 @@ def sized_search(
             yield from search.starts(rows, X, random)
             return
         yield Start("without sizes", theta=search.find(rows, X, random)[0].solution.theta)
-        most = STARTS[model.effort] if model.n_init == "auto" else int(model.n_init)
-        for seed in random.randint(2**31, size=most - 1).tolist():
-            if model.n_init == "auto" and sum(f <= min(reached) * (1 + SAME_OPTIMUM) for f in reached) >= AGREE:
+        most = STARTS[effort] if model.n_init == "auto" else int(model.n_init)
+        for count, seed in enumerate(random.randint(2**31, size=most - 1 + PERTURBATIONS[effort]).tolist(), 1):
+            agree = sum(f <= min(reached) * (1 + SAME_OPTIMUM) for f in reached)
+            if agree >= AGREE[effort] and (model.n_init == "auto" or count >= most):
                 return
-            yield Start("k-means++", theta=plus_plus(measure, model.n_clusters, np.random.default_rng(seed)))
+            draws = np.random.default_rng(seed)
+            if count < most:
+                yield Start("k-means++", theta=plus_plus(measure, model.n_clusters, draws))
+            else:
+                assert best is not None
+                yield Start(PERTURBATION, theta=perturbed(measure.points, best, 1 + count % 2, draws))
 
     solution, records = best_of(starts(), descend, verbose=model.verbose, unit=search.unit)
     mass = assign_within(square_costs(measure.points, solution.theta), measure.weights, sizes).mass
     order = np.arange(len(mass)) if search.keeps_order else ordered(-mass.sum(axis=1), solution.theta)
     return Best(replace(solution, theta=solution.theta[order]), records), mass[order]
+
+
+def perturbed(points: Any, end: SizedResult, moves: int, draws: np.random.Generator) -> Array:
+    """Put some centres at rows that are drawn by their shares of the objective."""
+    centres = end.centres.copy()
+    share = np.einsum("jn,nj->n", end.assigned.mass, square_costs(points, centres))
+    if share.any():
+        places = draws.permutation(len(centres))[:moves]
+        centres[places] = rows_at(points, drawn(share, draws.random(len(places))))
+    return centres
 
 
 def assigned_within(X: Any, weights: Array | None, centres: NDArray[Any], low: Any, high: Any) -> NDArray[np.int32]:
