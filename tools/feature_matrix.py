@@ -62,6 +62,7 @@ class Case:
             self.y = np.where(self.z, 3.0, -3.0) * self.x[:, 0] + random.normal(size=N)
         elif self.card.needs_target:
             self.y = (self.x[:, 0] > np.median(self.x[:, 0])).astype(int)
+        self.cut = {"lengths": [40, 40, 40]} if self.card.in_order else {}
 
     def make(self, **parameters: Any) -> Any:
         taken = inspect.signature(self.cls).parameters
@@ -136,7 +137,7 @@ def files(case: Case) -> None:
         pl.DataFrame(columns).write_parquet(path)
         rows = mj.open_rows(path, columns=list(NAMES), target=None if case.y is None else "y")
         needs_y = inspect.signature(case.cls.fit).parameters["y"].default is inspect.Parameter.empty
-        case.make().fit(rows, *((None,) if needs_y else ()))
+        case.make().fit(rows, *((None,) if needs_y else ()), **case.cut)
 
 
 def dask(case: Case) -> None:
@@ -145,7 +146,7 @@ def dask(case: Case) -> None:
 
     rows = [da.from_array(part, chunks=(40, *part.shape[1:])) for part in (case.x, case.y) if part is not None]
     with dask.config.set(scheduler="synchronous"):
-        case.make().fit(*rows)
+        case.make().fit(*rows, **case.cut)
 
 
 def standard_errors(case: Case) -> None:

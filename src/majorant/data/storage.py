@@ -172,7 +172,7 @@ class StoredRows:
 
     def all_beside(self, name: str) -> NDArray[np.float64]:
         """Return one number per row, in memory."""
-        at = 2 + self.beside_names.index(name)
+        at = 1 + self.has_target + self.beside_names.index(name)
         return Chunks(self).map_rows(lambda block: block.columns[at], ())
 
     def all_of_target(self) -> NDArray[np.float64]:

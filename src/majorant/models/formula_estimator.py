@@ -14,41 +14,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class FormulaEstimator(LatentVariableModel):
-    """Base of models that can be fitted with formulas.
-
-    Attributes
-    ----------
-    formula_ : Formula
-        After `fit_formula`: the formula with what it learned from the table of the fit. It is applied to data frames
-        given to the fitted model; arrays are taken as the design.
-    """
-
-    formula_: Formula
+class FromFormula:
+    """What models with a method `fit_formula` share."""
 
     @classmethod
-    def from_formula(
-        cls,
-        formula: str,
-        data: Any,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        offset: Any = None,
-        trials: Any = None,
-        weights: Any = None,
-        component_labels: Any = None,
-        **parameters: Any,
-    ) -> Self:
-        """Build a model with the given parameters and fit it to a formula and a table; see `fit_formula`.
+    def from_formula(cls, formula: str, data: Any, **arguments: Any) -> Self:
+        """Build a model and fit it to a formula and a table; see `fit_formula`.
 
         Parameters
         ----------
         formula : str
         data : data frame
-        groups, gating, offset, trials, weights, component_labels : str or array-like, optional
-        **parameters
-            Parameters of the constructor, except ``fit_intercept``, which the formula determines.
+        **arguments
+            Those of `fit_formula`, and parameters of the constructor, except ``fit_intercept``, which the formula
+            determines.
 
         Returns
         -------
@@ -59,7 +38,7 @@ class FormulaEstimator(LatentVariableModel):
         ImportError
             If formulaic is not installed.
         ValueError, TypeError
-            If formula, table or parameters cannot be used.
+            If formula, table or arguments cannot be used.
 
         Examples
         --------
@@ -73,18 +52,24 @@ class FormulaEstimator(LatentVariableModel):
         >>> model.predict_components(pd.DataFrame({"x": [1.0], "kind": ["b"]})).round(1)
         array([[2., 9.]])
         """
-        if "fit_intercept" in parameters:
+        if "fit_intercept" in arguments:
             raise TypeError("the formula says whether there is an intercept: write 'y ~ 0 + x' for none")
-        return cls(**parameters).fit_formula(
-            formula,
-            data,
-            groups=groups,
-            gating=gating,
-            offset=offset,
-            trials=trials,
-            weights=weights,
-            component_labels=component_labels,
-        )
+        made = cast(Any, cls)
+        of_fit = {name: arguments.pop(name) for name in signature(made.fit_formula).parameters if name in arguments}
+        return cast(Self, made(**arguments).fit_formula(formula, data, **of_fit))
+
+
+class FormulaEstimator(FromFormula, LatentVariableModel):
+    """Base of models that can be fitted with formulas.
+
+    Attributes
+    ----------
+    formula_ : Formula
+        After `fit_formula`: the formula with what it learned from the table of the fit. It is applied to data frames
+        given to the fitted model; arrays are taken as the design.
+    """
+
+    formula_: Formula
 
     def fit_formula(
         self,

@@ -247,6 +247,26 @@ def check_gating(model: Any, gating: Any) -> None:
         )
 
 
+def refuse_torn_groups(names: NDArray[Any], places: NDArray[Any], part: str = "group", where: str = "chunks") -> None:
+    """Refuse groups of a stream of which a name is met in several places, which must lie together.
+
+    Raises
+    ------
+    ValueError
+    """
+    order = np.argsort(names, kind="stable")
+    torn = np.flatnonzero(names[order][1:] == names[order][:-1])
+    if len(torn):
+        at, after = order[torn[0]], order[torn[0] + 1]
+        n_torn, name = len(np.unique(names[order][torn])), names[at]
+        told = f"{name:g}" if isinstance(name, float) else str(name)
+        raise ValueError(
+            f"rows of {part} {told} lie in the {where} {places[at]} and {places[after]}, and {n_torn} {part}s in all "
+            f"lie apart: all rows of a {part} must lie in one partition of a Dask collection, or together in a file. "
+            f"Sort the table by its {part}s: a Dask data frame by df.set_index({part}).persist()"
+        )
+
+
 def refuse_beside_stream(**given: Any) -> None:
     """Refuse arguments that need rows in memory.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -64,24 +64,26 @@ class Emission:
         """Return the same with the units or the levels of rows."""
         return self
 
-    def read(self, X: Array) -> tuple[Array, ...]:
-        """Return the columns as the density reads them.
+    def completed(self, levels: Sequence[Array], gaps: Sequence[bool]) -> Self:
+        """Return the same, learned on a sample, with all values of each column of X, and whether cells are missing."""
+        return self
 
-        Raises
-        ------
-        ValueError
-            If a cell cannot be of this density.
-        """
-        x = np.ascontiguousarray(X[:, self.columns])
+    def read(self, X: Array, first: int = 0) -> tuple[Array, ...]:
+        """Return the columns, checked, as the density reads them."""
+        self.check(X, first)
+        return self._coded(np.ascontiguousarray(X[:, self.columns]))
+
+    def check(self, X: Array, first: int = 0) -> None:
+        """Raise ValueError if a cell cannot be of this density; `first` is the number of the first row."""
+        x = X[:, self.columns]
         wrong = ~(self._is_possible(x) | np.isnan(x))
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             column += self.first
             raise ValueError(
-                f"row {row}, column {column} of X is {X[row, column]:g}; with emission={self.name!r} {self.expected} "
-                "(NaN where a cell is missing): choose another emission, or change the rows"
+                f"row {first + row}, column {column} of X is {X[row, column]:g}; with emission={self.name!r} "
+                f"{self.expected} (NaN where a cell is missing): choose another emission, or change the rows"
             )
-        return self._coded(x)
 
     def _is_possible(self, x: Array) -> NDArray[np.bool_]:
         return np.ones(x.shape, dtype=bool)
@@ -123,6 +125,10 @@ class GaussianEmission(Emission):
         centre, scale = units_of(x, weights, common=self.covariance_type == "spherical")
         return replace(self, centre=centre, scale=scale, has_gaps=bool(np.isnan(x).any()))
 
+    def completed(self, levels: Sequence[Array], gaps: Sequence[bool]) -> Self:
+        """Return the same, and whether cells are missing anywhere."""
+        return replace(self, has_gaps=any(gaps[self.columns]))
+
     def density(self, has_gaps: bool) -> GaussianInUnits:
         """Return normal distributions."""
         assert self.centre is not None and self.scale is not None
@@ -149,14 +155,16 @@ class StudentEmission(Emission):
         centre, scale = units_of(X[:, self.columns], weights, common=self.covariance_type == "spherical")
         return replace(self, centre=centre, scale=scale)
 
-    def _coded(self, x: Array) -> tuple[Array, ...]:
-        some = np.isnan(x).any(axis=1) & ~np.isnan(x).all(axis=1)
+    def check(self, X: Array, first: int = 0) -> None:
+        """Raise ValueError if a row has some of its cells, and lacks others."""
+        missing = np.isnan(X[:, self.columns])
+        some = missing.any(axis=1) & ~missing.all(axis=1)
         if some.any():
             raise ValueError(
-                f"row {int(some.argmax())} of X lacks some cells, and with emission='student' a row has all or none: "
-                "leave the others out too (NaN), or give ['student', ...], one per column, which are then independent"
+                f"row {first + int(some.argmax())} of X lacks some cells, and with emission='student' a row has all or "
+                "none: leave the others out too (NaN), or give ['student', ...], one per column, which are then "
+                "independent"
             )
-        return (x,)
 
     def density(self, has_gaps: bool) -> Students:
         """Return Student distributions."""
@@ -287,11 +295,17 @@ class CategoricalEmission(Emission):
         """Return the same with the values of each column."""
         return replace(self, levels=tuple(np.unique(c[~np.isnan(c)]) for c in X[:, self.columns].T))
 
+    def completed(self, levels: Sequence[Array], gaps: Sequence[bool]) -> Self:
+        """Return the same with the values of all rows."""
+        return replace(self, levels=tuple(levels[self.columns]))
+
     def _places(self, x: Array) -> NDArray[np.intp]:
         columns = zip(self.levels, x.T, strict=True)
         return np.stack([np.minimum(np.searchsorted(own, c), len(own) - 1) for own, c in columns], axis=1)
 
     def _is_possible(self, x: Array) -> NDArray[np.bool_]:
+        if not self.levels:  # not learned yet
+            return super()._is_possible(x)
         found = [own[c] for own, c in zip(self.levels, self._places(x).T, strict=True)]
         return np.asarray(x == np.stack(found, axis=1))
 
@@ -311,6 +325,9 @@ class CategoricalEmission(Emission):
         first = sum(map(len, self.levels[:j]))
         return Levels(self.levels[j], estimates["probabilities"][:, first : first + len(self.levels[j])])
 
+
+Learn = Callable[[Emission, Array, Array], Emission]
+"""An emission from one that knows its columns, rows, and their weights."""
 
 EMISSIONS: dict[str, type[Emission]] = {
     own.name: own

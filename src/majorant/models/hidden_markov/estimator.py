@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,21 +14,24 @@ from majorant._numbers import briefly
 from majorant._validation import check_enough_rows, check_integer
 from majorant.data.chunks import Chunks
 from majorant.data.rows import unobserved_message
+from majorant.data.scratch import cached
 from majorant.data.units import blocks_of
-from majorant.engine.mixture import Array, Mixture
+from majorant.engine.mixture import Array, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.formulas import column_of
 from majorant.models.covariates import undetermined
+from majorant.models.formula_estimator import FromFormula
 from majorant.models.hidden_markov.contest import SequenceContest
-from majorant.models.hidden_markov.emissions import LinesEmission, emissions
+from majorant.models.hidden_markov.emissions import Emission, LinesEmission, emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.law import chain_of
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
+from majorant.models.hidden_markov.stream import SeriesStream, is_stream
 from majorant.models.mixture import standardised
-from majorant.models.mixture_rows import Rows, standardise_gating
+from majorant.models.mixture_rows import Rows, refuse_beside_stream, standardise_gating
 from majorant.registry import mixture_card, register
 from majorant.search.contest import BATCH
 from majorant.search.effort import Effort, Plan
@@ -75,7 +79,7 @@ PLAN = Plan(
         },
     )
 )
-class HiddenMarkovModel(FittedMarkovModel):
+class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     r"""A hidden Markov model, fitted by a search for the best optimum.
 
     .. math::
@@ -227,9 +231,11 @@ class HiddenMarkovModel(FittedMarkovModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of these
+        X : array-like of shape (n_samples, n_features), a list of these, Chunks, or a Dask collection
             Rows in the order of time; NaN where a cell is missing. A list has one table for each sequence, or an array
-            of one dimension where there is one column.
+            of one dimension where there is one column. Chunks (``majorant.open_rows``) and Dask collections are read
+            part by part, with `lengths` or `groups`: the search goes over a sample of whole sequences, the last descent
+            over all.
         y : ignored
         sequence_weight : array-like of shape (n_sequences,), optional
             Nonnegative weights of the sequences, in the order of their names in `groups`; whole numbers count them.
@@ -265,66 +271,20 @@ class HiddenMarkovModel(FittedMarkovModel):
             self.__dict__.pop("formula_of_fit_", None)
             self._check_parameters()
             draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-            self._refuse_chunks(X)
-            X, sequences = sequences_of(X, lengths, groups, time)
-            X = self._learn(X, sequences, sequence_weight)
-            table = self._learn_gating(gating, sequences, sequence_weight)
-            given = SeriesRows(X, sequences, table)
-            rows, law = self._sequences(given, sequence_weight, component_labels, fitting=True)
-            data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
+            if is_stream(X):
+                refuse_beside_stream(component_labels=component_labels)
+                stream = self._stream(X, lengths, groups, time, gating, sequence_weight, fitting=True)
+                rows, law, data = self._learn_stream(stream, int(draws.integers(2**31)))
+                sequences = stream.sequences
+            else:
+                X, sequences = sequences_of(X, lengths, groups, time)
+                X = self._learn(X, sequences, sequence_weight)
+                given = SeriesRows(X, sequences, self._learn_gating(gating, sequences, sequence_weight))
+                rows, law = self._sequences(given, sequence_weight, component_labels, lambda one, *on: one.learned(*on))
+                data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             self._fit(law, rows, data, draws)
             self.is_grouped_ = len(sequences) > 1
         return self
-
-    @classmethod
-    def from_formula(
-        cls,
-        formula: str,
-        data: Any,
-        *,
-        groups: Any = None,
-        time: Any = None,
-        gating: Any = None,
-        sequence_weight: Any = None,
-        component_labels: Any = None,
-        **parameters: Any,
-    ) -> Self:
-        """Build a model with the given parameters and fit it to a formula and a table; see `fit_formula`.
-
-        Parameters
-        ----------
-        formula : str
-        data : data frame
-        groups, time, gating, sequence_weight, component_labels : str or array-like, optional
-        **parameters
-            Parameters of the constructor.
-
-        Returns
-        -------
-        HiddenMarkovModel
-
-        Examples
-        --------
-        >>> import numpy as np, pandas as pd, majorant as mj
-        >>> random, state = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 40)
-        >>> x = random.normal(size=160)
-        >>> y = np.where(state == 0, 1 + 2 * x, 4 - x) + 0.2 * random.normal(size=160)
-        >>> table = pd.DataFrame({"x": x, "y": y})
-        >>> model = mj.HiddenMarkovModel.from_formula("y ~ x + lag(x)", table, n_components=2, random_state=0)
-        >>> model.feature_names_in_.tolist(), model.coef_[:, 0].round(1).tolist()
-        (['y', 'x', 'lag(x)'], [-1.0, 2.0])
-        """
-        if "fit_intercept" in parameters:
-            raise TypeError("the formula says whether there are constants: write 'y ~ 0 + x' for none")
-        return cls(**parameters).fit_formula(
-            formula,
-            data,
-            groups=groups,
-            time=time,
-            gating=gating,
-            sequence_weight=sequence_weight,
-            component_labels=component_labels,
-        )
 
     def fit_formula(
         self,
@@ -371,6 +331,17 @@ class HiddenMarkovModel(FittedMarkovModel):
             If formulaic is not installed.
         ValueError, TypeError
             If the formula contains code that is not allowed, the table lacks a column, or the data cannot be used.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, majorant as mj
+        >>> random, state = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 40)
+        >>> x = random.normal(size=160)
+        >>> y = np.where(state == 0, 1 + 2 * x, 4 - x) + 0.2 * random.normal(size=160)
+        >>> table = pd.DataFrame({"x": x, "y": y})
+        >>> model = mj.HiddenMarkovModel.from_formula("y ~ x + lag(x)", table, n_components=2, random_state=0)
+        >>> model.feature_names_in_.tolist(), model.coef_[:, 0].round(1).tolist()
+        (['y', 'x', 'lag(x)'], [-1.0, 2.0])
         """
         with self._all_or_nothing():
             terms = gating if isinstance(gating, str) else None
@@ -413,13 +384,30 @@ class HiddenMarkovModel(FittedMarkovModel):
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         check_enough_rows(len(X), "n_components", self.n_components, "state")
-        rows = with_lags(X, sequences, self.lags)
-        if not self.fit_intercept and rows.shape[1] == 1:
+        self.emissions_ = self._emissions_of(X.shape[1] + self.lags)
+        for one in self.emissions_:
+            one.check(X)
+        return with_lags(X, sequences, self.lags)
+
+    def _emissions_of(self, width: int) -> tuple[Emission, ...]:
+        """Return the emissions of so many columns."""
+        if not self.fit_intercept and width == 1:
             raise ValueError(
                 "fit_intercept=False leaves lines without anything: give columns beside the target, or lags"
             )
-        self.emissions_ = emissions(self.emission, self.covariance_type, rows.shape[1], bool(self.fit_intercept))
-        return rows
+        return emissions(self.emission, self.covariance_type, width, bool(self.fit_intercept))
+
+    def _learn_stream(self, stream: SeriesStream, seed: int) -> tuple[Rows, Any, Chunks]:
+        """Learn what rows that are read part by part hold; return a sample for the search, the law, and all rows."""
+        source = stream.source
+        check_enough_rows(source.n_units, "n_components", self.n_components, "state")
+        self.emissions_ = self._emissions_of(source.n_features + self.lags)
+        seen = stream.looked_at(self.emissions_, source.names)
+        self._learn_gating(None, stream.sequences, None)
+        sample, weights = stream.sample(seed)
+        rows, law = self._sequences(sample, weights, None, lambda one, *on: one.learned(*on).completed(*seen))
+        data = Chunks(cached(stream.read(self.emissions_), source.cache), n_jobs=self.n_jobs)
+        return replace(rows, n_rows=source.total_weight / rows.row_weight), law, data
 
     def _learn_gating(self, gating: Any, sequences: Sequences, sequence_weight: Any) -> Array | None:
         """Learn the covariates of transitions; return a constant and standardised covariates, if there are any."""
@@ -449,6 +437,12 @@ class HiddenMarkovModel(FittedMarkovModel):
                     "log-likelihood and predictions are right. Leave them out."
                 )
         return said
+
+    def _note(self, contest: Any, found: Any, on: OnData, rows: Rows) -> str:
+        said, searched = super()._note(contest, found, on, rows), contest.total_weight / rows.row_weight
+        if searched > (1 - 1e-9) * rows.n_rows:
+            return said
+        return f"{said} The search went over whole sequences, {searched:.0f} of {rows.n_rows:.0f} rows."
 
     def _plan(self) -> Plan:
         return PLAN

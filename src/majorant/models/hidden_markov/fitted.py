@@ -12,20 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_integer, explained, validate_data
 from majorant.data.chunks import Block, Chunks
+from majorant.data.storage import stored_rows
 from majorant.data.units import blocks_of, distinct_units
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.laws import Chain, GatedChain, Known
-from majorant.models.hidden_markov.emissions import Emission, product_of, with_levels
+from majorant.models.hidden_markov.emissions import Emission, Learn, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import forecast_of_lags, with_lags
 from majorant.models.hidden_markov.law import chain_of, check_gated, check_possible
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
+from majorant.models.hidden_markov.stream import SeriesStream, is_stream, series_stream
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import Rows, checked_labels
+from majorant.models.mixture_rows import Rows, checked_labels, in_rows, refuse_beside_stream, row_weight_of
 from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices
 from majorant.results.information import Errors
@@ -80,9 +82,9 @@ class FittedMarkovModel(MixtureEstimator):
         return np.asarray(X, dtype=np.float64)
 
     def _sequences(
-        self, rows: SeriesRows, sequence_weight: Any, labels: Any, *, fitting: bool = False
+        self, rows: SeriesRows, sequence_weight: Any, labels: Any, learn: Learn | None = None
     ) -> tuple[Rows, Any]:
-        """Return distinct sequences, as the emissions read them, and the law; in a fit emissions learn from them."""
+        """Return distinct sequences, as the emissions read them, and the law; in a fit emissions `learn` from them."""
         sequences, order = rows.sequences, rows.sequences.order
         weights, law = weights_of_rows(sequence_weight, sequences), self._chain()
         known = [] if labels is None else [checked_labels(labels, len(rows.x), self.n_components)]
@@ -93,8 +95,8 @@ class FittedMarkovModel(MixtureEstimator):
         weights = None if weights is None else weights[order]
         units = distinct_units(columns_in_order, weights, codes, in_order=True)
         x, *others = units.columns
-        if fitting:
-            self.emissions_ = tuple(one.learned(x, units.weights) for one in self.emissions_)
+        if learn is not None:
+            self.emissions_ = tuple(learn(one, x, units.weights) for one in self.emissions_)
         columns = tuple(column for one in self.emissions_ for column in one.read(x))
         columns = (*columns, *others)
         return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), (
@@ -114,34 +116,44 @@ class FittedMarkovModel(MixtureEstimator):
 
     def _rows_of(
         self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None, gating: Any = None
-    ) -> SeriesRows:
+    ) -> SeriesRows | SeriesStream:
         """Return the rows of a table or of several, with own lags, their sequences, and covariates of their steps."""
         check_is_fitted(self)
-        self._refuse_chunks(X)
+        if is_stream(X):
+            return self._stream(X, lengths, groups, time, gating)
         table, sequences, gating = self._cut(X, lengths, groups, time, gating)
         x = with_lags(self._read(table, fitting=False), sequences, self.lags)
         return SeriesRows(x, sequences, self._gating_of(gating, len(x)))
+
+    def _stream(
+        self, X: Any, lengths: Any, groups: Any, time: Any, gating: Any, weights: Any = None, *, fitting: bool = False
+    ) -> SeriesStream:
+        """Return rows that are read part by part."""
+        if gating is not None or (not fitting and "gating_coef" in self.estimate_names_):
+            raise TypeError("transitions that depend on covariates need rows in memory: take a part of them")
+        source = stored_rows(X)
+        assert source is not None
+        self._check_stored(source, reset=fitting)
+        return series_stream(X, source, lengths, groups, time, weights, self.lags)
 
     def _gating_of(self, gating: Any, n: int) -> Array | None:
         """Return a constant and standardised covariates of n rows; None where the fit had no covariates."""
         check_gated("gating", gating, "gating_coef" in self.estimate_names_)
         return None if gating is None else self._gating(one_table(gating, None)[0], n)
 
-    def _over_sequences(self, rows: SeriesRows, visit: Callable[[Any, Any, Block, Array], Array], width: int) -> Array:
+    def _over_sequences(
+        self, rows: SeriesRows | SeriesStream, visit: Callable[[Any, Any, Block, Array], Array], width: int
+    ) -> Array:
         """Apply a function of law, parameters, sequences and log densities; return its values in row order."""
-        X, order, codes = rows.x, rows.sequences.order, rows.sequences.codes
-        columns = (*(column[order] for one in self.emissions_ for column in one.read(X)), *rows.in_order)
-        mixture = Mixture(self._density(bool(np.isnan(X).any())), self._chain(), len(self.weights_))
-        theta = self._theta()
+        mixture, theta = Mixture(self._density(rows.has_gaps), self._chain(), len(self.weights_)), self._theta()
 
         def of_block(block: Block) -> Array:
             rows, units = mixture.parts(block)
             return visit(mixture.law, theta.law, units, mixture.density.log_density(theta.density, rows))
 
-        out = np.empty((len(X), width))
         with one_thread():
-            out[order] = Chunks(blocks_of(columns, None, codes[order]), n_jobs=self.n_jobs).map_rows(of_block, (width,))
-        return out
+            found = Chunks(rows.read(self.emissions_), n_jobs=self.n_jobs).map_rows(of_block, (width,))
+        return rows.in_given_order(found)
 
     @rows_as("_rows_of")
     def predict(self, X: Any, **rows: Any) -> NDArray[np.intp]:
@@ -194,12 +206,14 @@ class FittedMarkovModel(MixtureEstimator):
     @rows_as("_rows_of")
     def _log_densities(self, X: Any, **rows: Any) -> Array:
         """Return the log density of each row given the rows before it; they sum to the sequence's log-likelihood."""
+        return self._densities_of(self._rows_of(X, **rows))
 
+    def _densities_of(self, rows: SeriesRows | SeriesStream) -> Array:
         def densities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
             joint = law.predicted(phi, log_density, units)[0] + log_density[0]
             return np.asarray(np.logaddexp.reduce(joint, axis=0)[:, None])
 
-        return self._over_sequences(self._rows_of(X, **rows), densities, 1)[:, 0]
+        return self._over_sequences(rows, densities, 1)[:, 0]
 
     def _weighted_densities(  # type: ignore[override]
         self,
@@ -212,8 +226,8 @@ class FittedMarkovModel(MixtureEstimator):
         time: Any = None,
         gating: Any = None,
     ) -> tuple[Array, Array | None]:
-        values = self._log_densities(X, lengths=lengths, groups=groups, time=time, gating=gating)
-        return values, weights_of_rows(sequence_weight, self._cut(X, lengths, groups, time, gating)[1])
+        rows = self._rows_of(X, lengths=lengths, groups=groups, time=time, gating=gating)
+        return self._densities_of(rows), weights_of_rows(sequence_weight, rows.sequences)
 
     def sample(
         self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None, gating: Any = None
@@ -402,7 +416,14 @@ class FittedMarkovModel(MixtureEstimator):
         gating: Any = None,
         component_labels: Any = None,
     ) -> tuple[OnData, float]:
+        if is_stream(X):
+            refuse_beside_stream(component_labels=component_labels)
+            stream = self._stream(X, lengths, groups, time, gating, sequence_weight)
+            unit = row_weight_of(stream.source)
+            mixture = Mixture(self._density(stream.has_gaps), self._chain(), len(self.weights_))
+            return OnData(mixture, Chunks(in_rows(stream.read(self.emissions_), unit), n_jobs=self.n_jobs)), unit
         given = self._rows_of(X, lengths=lengths, groups=groups, time=time, gating=gating)
+        assert isinstance(given, SeriesRows)
         self._check_cut(given.sequences)
         rows, law = self._sequences(given, sequence_weight, component_labels)
         if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and component_labels is None:
@@ -420,8 +441,7 @@ class FittedMarkovModel(MixtureEstimator):
 
         def of_block(block: Block) -> float:
             is_there = np.any([~np.isnan(c.reshape(len(c), -1)).all(axis=1) for c in block.columns[:n]], axis=0)
-            assert block.weights is not None
-            return float(block.weights[is_there].sum())
+            return float(is_there.sum() if block.weights is None else block.weights[is_there].sum())
 
         return on.data.map_sum(of_block)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from majorant._frames import check_entry_names
 from majorant._numbers import briefly
 from majorant._validation import check_groups, check_sample_weight, is_missing
+from majorant.data.chunks import Source
+from majorant.data.units import blocks_of
 from majorant.formulas import column_of, is_table
+from majorant.models.hidden_markov.emissions import Emission
 
 Array = NDArray[np.float64]
 
@@ -73,6 +77,23 @@ class SeriesRows:
         """What the law reads, in order: the covariates, if there are any, and the sequence of each row."""
         order = self.sequences.order
         return [*([] if self.gating is None else [self.gating[order]]), self.sequences.codes[order]]
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether cells are missing."""
+        return bool(np.isnan(self.x).any())
+
+    def read(self, emissions: Sequence[Emission]) -> Source:
+        """Return the columns that a density and a chain read, sequence by sequence."""
+        order = self.sequences.order
+        columns = [column[order] for one in emissions for column in one.read(self.x)]
+        return blocks_of([*columns, *self.in_order], None, self.sequences.codes[order])
+
+    def in_given_order(self, values: Array) -> Array:
+        """Return values of rows, sequence by sequence, in the order of X."""
+        out = np.empty_like(values)
+        out[self.sequences.order] = values
+        return out
 
 
 def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Any, Sequences]:

@@ -12,7 +12,7 @@ from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import refuse_non_finite
 from majorant.data.scratch import cached
 from majorant.data.storage import StoredRows
-from majorant.models.mixture_rows import row_weight_of
+from majorant.models.mixture_rows import refuse_torn_groups, row_weight_of
 from majorant.models.regression_mixture.build import about_single, units_of
 from majorant.models.regression_mixture.coordinates import Coordinates, coordinates_of, movable
 from majorant.models.regression_mixture.extras import Extras
@@ -76,7 +76,8 @@ def unit_stream(
     found = rows.map_sum(lambda block: [_looked_at(block, beside, response)])
     n_units = sum(look.n_units for look in found)
     if "groups" in beside:
-        _refuse_torn_groups(found)
+        names = np.concatenate([np.asarray(look.groups) for look in found])
+        refuse_torn_groups(names, np.repeat([look.chunk for look in found], [look.n_units for look in found]))
     sample = _sample(rows, beside, found, n_units, seed)
     coordinates = _coordinates(rows, sample, beside, fit_intercept, shared)
     few = units_of(
@@ -185,22 +186,6 @@ def _looked_at(block: Block, beside: tuple[str, ...], response: Response) -> _Lo
         name = "" if given.groups is None else f" {given.groups[at]:g}"
         raise ValueError(f"sample_weight must be the same for all rows of a group; it differs in group{name}")
     return _Look(block.chunk, block.first, len(given.first), float(weights.sum()), given.groups)
-
-
-def _refuse_torn_groups(found: list[_Look]) -> None:
-    names = np.concatenate([np.asarray(look.groups) for look in found])
-    chunks = np.repeat([look.chunk for look in found], [look.n_units for look in found])
-    order = np.argsort(names, kind="stable")
-    torn = np.flatnonzero(names[order][1:] == names[order][:-1])
-    if len(torn):
-        at, after = order[torn[0]], order[torn[0] + 1]
-        n_torn = len(np.unique(names[order][torn]))
-        where = f"the chunks {chunks[at]} and {chunks[after]}, and {n_torn} groups in all lie apart"
-        raise ValueError(
-            f"rows of group {names[at]:g} lie in {where}: all rows of a group must lie in one partition of a Dask "
-            "collection, or together in a file. Sort the table by its groups: a Dask data frame by "
-            "df.set_index(group).persist()"
-        )
 
 
 # The sample, and coordinates that are those of all rows
