@@ -181,7 +181,7 @@ class Search:
         if start.theta is not None and self.keeps_order:  # digits that moments about far centres lose
             spread += data.total_weight * float(np.max(np.sum(start.theta.astype(np.float64) ** 2, axis=1)))
         slack = 32 * float(np.finfo(rows.dtype).eps) * spread
-        tolerance = float(self.model.tol) * float(rows.variances.sum()) / self.model.n_features_in_
+        tolerance = float(self.model.tol) * float(rows.variances.mean())
         policy = self.model.bounds
         if data is not rows.data:
             policy = None  # it may speak of rows that are not in the sample

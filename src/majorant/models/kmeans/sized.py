@@ -72,7 +72,7 @@ def sized_search(
     given.
     """
     measure, effort, reached = rows.measure, model.effort, list[float]()
-    tolerance = float(model.tol) * float(rows.variances.sum()) / model.n_features_in_
+    tolerance = float(model.tol) * float(rows.variances.mean())
     best: SizedResult | None = None
 
     def descend(start: Start) -> Solution[Array]:
