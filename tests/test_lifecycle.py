@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import majorant as mj
+from majorant._progress import Watch, watched_by
 from majorant.registry import card_of
 
 from .estimators import (
@@ -86,6 +87,10 @@ def test_a_refit_forgets_the_fit_before(model: type[Any]) -> None:
     assert_same_fit(estimator, reference(model))
 
 
+SEARCHES_IN_PASSES = {mj.GaussianMixture, mj.HiddenMarkovModel, mj.DiscriminativeLatentClasses}
+"""Models whose search reads these rows by passes, most of them after something can be kept."""
+
+
 class Interrupted:
     """Interrupts a pass over the data; counts those before it."""
 
@@ -122,6 +127,27 @@ def test_an_interrupted_first_fit_leaves_the_estimator_unfitted(
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
     assert vars(estimator) == before
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # stopped, it has not converged
+def test_a_stopped_search_keeps_its_best(model: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped at any pass, a fit that is followed is either whole and says that it was stopped, or was not begun."""
+    kept = 0
+    for at in np.unique(np.linspace(1, n_passes(model, ROWS), 6, dtype=int)):
+        estimator = make(model)
+        with pytest.MonkeyPatch.context() as patch, watched_by(Watch(is_silent=True, keeps_best=True)) as watch:
+            Interrupted(patch, at=int(at))
+            try:
+                estimator.fit(ROWS, target(model, N))
+            except KeyboardInterrupt:
+                assert not watch.is_stopped or vars(estimator) == vars(make(model))
+                continue
+        assert estimator.search_.is_stopped == watch.is_stopped
+        assert len(predicted(estimator, ROWS)) == N
+        assert ("stopped before its end" in str(estimator.summary())) == watch.is_stopped
+        kept += watch.is_stopped
+    if model in SEARCHES_IN_PASSES:
+        assert kept
 
 
 @pytest.mark.parametrize("failure", ["interrupt", "wrong rows", "wrong parameter"])

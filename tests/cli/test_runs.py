@@ -149,7 +149,7 @@ def test_report_is_written_again(process: Process, demo: tuple[Path, str], tmp_p
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopping_leaves_nothing(command: list[str], tmp_path: Path, number: signal.Signals) -> None:
+def test_stopping_keeps_the_best_so_far(command: list[str], tmp_path: Path, number: signal.Signals) -> None:
     rows = np.random.default_rng(0).normal(size=(3000, 4))
     np.savez(tmp_path / "big.npz", X=rows)
     endless = ["--set", "n_init=1000000", "--set", "verbose=1"]
@@ -158,12 +158,30 @@ def test_stopping_leaves_nothing(command: list[str], tmp_path: Path, number: sig
         [*command, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert running.stderr is not None
-    assert running.stderr.readline().startswith("start 1, ")  # the fit has begun
+    while not running.stderr.readline().startswith("start 1, "):  # until a start has ended
+        assert running.poll() is None
     os.kill(running.pid, number)
     out, err = running.communicate(timeout=60)
     *starts, last = err.splitlines()
-    assert (running.returncode, out, last) == (130, "", "majorant: stopped.")
-    assert all(line.startswith("start ") for line in starts)
+    assert (running.returncode, last) == (130, "majorant: stopped.")
+    assert "Warning: The search was stopped before its end" in out
+    kept = mj.load(tmp_path / "deep" / "run" / "model.majorant")
+    assert kept.search_.is_stopped and kept.search_.n_starts >= 1 + sum(line.startswith("start ") for line in starts)
+    assert "stopped before its end" in (tmp_path / "deep" / "run" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_stopping_before_a_start_has_ended_leaves_nothing(
+    majorant: Process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez(tmp_path / "big.npz", X=np.random.default_rng(0).normal(size=(300, 4)))
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("majorant.solvers.swap._descend", interrupted)
+    answer = majorant("fit", "kmeans", "big.npz", "--k", "3", "--out", "deep/run")
+    assert (answer.status, answer.out, answer.err) == (130, "", "majorant: stopped.\n")
     assert [p.name for p in tmp_path.iterdir()] == ["big.npz"]
 
 

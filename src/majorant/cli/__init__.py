@@ -10,12 +10,12 @@ import traceback
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
-__all__ = ["main"]
+__all__ = ["STOPPED", "main"]
 
 _LIBRARIES = ("typer", "rich", "polars", "pyarrow")
 _FAULT = 1
 _WRONG = 2
-_STOPPED = 130
+STOPPED = 130
 _ADVICE = "This is a fault of majorant: please report it with what --debug shows."
 
 
@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 for success, 2 for wrong usage or bad data, 130 when stopped, 1 for a fault of majorant's own.
+        Exit status: 0 for success, 2 for wrong usage or bad data, 130 when stopped (with what was found, if a start
+        had ended), 1 for a fault of majorant's own.
     """
     try:
         return _main(sys.argv[1:] if arguments is None else list(arguments))
@@ -74,7 +75,7 @@ def _reported(command: Callable[[], int], debug: bool) -> int:
         print(error.text(), file=sys.stderr)
         return _WRONG
     except KeyboardInterrupt:
-        status = _STOPPED
+        status = STOPPED
     except BrokenPipeError:
         # the reader of our output went away, as "head" does: nothing is wrong
         sys.stderr.close()
@@ -88,9 +89,9 @@ def _reported(command: Callable[[], int], debug: bool) -> int:
         reason = " ".join(str(error).split())
         print(CommandError(f"unexpected {type(error).__name__}: {reason}", _ADVICE).text(), file=sys.stderr)
         return _FAULT
-    return _stopped() if status == _STOPPED else status
+    return _stopped() if status == STOPPED else status
 
 
 def _stopped() -> int:
     print("majorant: stopped.", file=sys.stderr)
-    return _STOPPED
+    return STOPPED

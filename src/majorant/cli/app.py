@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from majorant.cli import STOPPED
 from majorant.cli.completion import model_names, parameter_settings
 from majorant.cli.errors import CommandError, did_you_mean
 
@@ -45,15 +46,15 @@ READING = {
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
-def reads_table(command: Callable[..., None]) -> Callable[..., None]:
+def reads_table(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Give a command the options of READING; it takes those that were given as one argument, `reading`."""
     own = signature(command, eval_str=True)
     more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=READING[name]) for name in READING]
 
     @wraps(command)
-    def with_options(**values: Any) -> None:
+    def with_options(**values: Any) -> int | None:
         reading = {name: value for name in READING if (value := values.pop(name)) is not None}
-        command(**values, reading=reading)
+        return command(**values, reading=reading)
 
     shown = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.parameters.values() if p.name != "reading"]
     with_options.__signature__ = own.replace(parameters=[*shown, *more])  # type: ignore[attr-defined]
@@ -232,17 +233,17 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     *,
     reading: dict[str, Any],
-) -> None:
+) -> int:
     """Fit a model to a table and write the run: model, report, assignments, numbers.
 
-    "majorant fit MODEL --help" lists the parameters of a model.
+    "majorant fit MODEL --help" lists the parameters of a model. Ctrl-C ends the search and keeps the best so far.
     """
     from majorant.cli.outcome import fit_and_write
     from majorant.cli.request import FitRequest
     from majorant.cli.settings import parsed_names, parsed_size
     from majorant.cli.text_tables import Reading
 
-    fit_and_write(
+    run = fit_and_write(
         FitRequest(
             model=model,
             table=table,
@@ -277,6 +278,7 @@ def fit(
             quiet=quiet,
         )
     )
+    return STOPPED if run.is_stopped else 0
 
 
 @app.command()

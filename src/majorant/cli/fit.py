@@ -14,7 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
+from sklearn.exceptions import ConvergenceWarning
 
+from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
 from majorant.cli.covariates import check_covariates, with_covariates
@@ -42,7 +44,7 @@ from majorant.formulas import Formula, quoted
 from majorant.registry import ModelCard
 from majorant.results.select import criterion_of, default_criterion, has_criterion, models_with, select
 from majorant.results.selection import CRITERIA, SILHOUETTE, Selection
-from majorant.summary import Summary, counted
+from majorant.summary import STOPPED, Summary, counted
 
 _MOST_CERTIFIED = 200_000
 _BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
@@ -69,6 +71,11 @@ class FittedRun:
     selection: Selection | None = None
     criteria: Mapping[str, float] = field(default_factory=dict)
     kept: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the user stopped the search before its end."""
+        return STOPPED in self.look_out
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -176,11 +183,14 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     else:
         estimator, warned = selection.best_estimator_, [*selection.look_out, *selection.best.warnings]
     seconds, worked = time.perf_counter() - began, time.process_time() - worked
-    _certify(estimator, given.frame, matrix, worked)
+    begin_stage("bound")
+    if not is_stopped():
+        _certify(estimator, given.frame, matrix, worked)
     summary: Summary = estimator.summary()
     if card.objective_name == "SSE":
         warned += [*(_of_one_column(columns, matrix) if units is None else []), *_of_constant_columns(columns, matrix)]
-    look_out = tuple(dict.fromkeys([*said, *summary.look_out, *warned]))
+    stopped = [STOPPED] if is_stopped() else []
+    look_out = tuple(dict.fromkeys([*stopped, *said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
     return FittedRun(
         request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria, kept
@@ -356,6 +366,8 @@ def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
         with refusals(card):
             given.fit(estimator)
     telling = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+    if is_stopped():  # no iteration limit was to blame
+        telling = [w for w in telling if not issubclass(w.category, ConvergenceWarning)]
     return list(dict.fromkeys(" ".join(str(w.message).split()) for w in telling))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import majorant
 from majorant._numbers import plural_of
+from majorant._progress import Watch, begin_stage, watched_by
 from majorant.cli import messages
 from majorant.cli.assignments import assigned_rows
 from majorant.cli.beside import beside
@@ -52,9 +53,15 @@ _WHAT = {
     TABLES: "the report's tables, as CSV and as LaTeX",
 }
 
+_SOON = 2.0
+"""Seconds that a fit takes before its progress is shown."""
+
 
 def fit_and_write(request: FitRequest) -> FittedRun:
-    """Fit, write the run's folder, and print the results."""
+    """Fit, write the run's folder, and print the results.
+
+    Ctrl-C ends the search, and the best solution so far is written; a second one ends the command.
+    """
     card = find_model(request.model)
     for name in (*_WHAT, *table_files()):
         if is_same_file(request.out / name, request.table):
@@ -62,8 +69,10 @@ def fit_and_write(request: FitRequest) -> FittedRun:
                 f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
             )
     check_free(request.out, request.force)
-    run = fit(request, card)
-    write_run(request.out, _writers(run), force=request.force)
+    with watched_by(Watch(after=_SOON, is_silent=request.quiet, keeps_best=True)):
+        run = fit(request, card)
+        begin_stage("report")
+        write_run(request.out, _writers(run), force=request.force)
     if not request.quiet:
         print("\n".join(screen(run)))
     return run

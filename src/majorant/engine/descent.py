@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._progress import is_stopped
 from majorant.engine.checkpoint import Entry
 from majorant.engine.runs import n_runs, put, taken
 
@@ -152,7 +153,7 @@ def descend(
         entry.check("objective", float(seen.objective.sum()))
     out, at_end = theta, seen
     theta, seen = taken(theta, active), taken(seen, active)
-    while count < max_iter and len(active):
+    while count < max_iter and len(active) and not is_stopped():
         path, passed = [theta], [seen]
         for _ in range(min(2, max_iter - count)):
             theta, seen = _step(problem, theta, seen)

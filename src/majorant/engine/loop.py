@@ -11,6 +11,7 @@ from typing import Generic
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._progress import is_stopped, kept_when_stopped
 from majorant._validation import check_integer
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.checkpoint import Entry, entered
@@ -288,29 +289,31 @@ def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: fl
         at = _Place(theta, seen.tight, objective, True, theta, objective, [])
     else:
         at = _Place(theta, bound, np.inf, False, theta, np.inf, [])
-    while not ended:
-        new, b = run.step(at.bound, at.theta, at.objective)
-        seen = run.sweep(new)
-        objective = run.objective(new, seen)
-        gap = run.gap(b, objective)
-        changed = seen.tight.distance / n
-        at.rows.append({"objective": objective, "bound": b, "gap": gap, "changed": changed, "exploring": 0.0})
-        if at.touches and settled is not None:
-            stopped = bool(settled(at.theta, new, seen.tight))
-        else:
-            stopped = at.objective - objective <= tol * abs(objective)
-        if objective <= at.lowest:
-            at.best, at.lowest = new, objective
-        before, at.theta, at.bound, at.objective, at.touches = at.theta, new, seen.tight, objective, True
-        if stopped:
-            ended = f"tolerance reached after {len(at.rows)} iterations"
-        elif len(at.rows) == max_iter:
-            ended = f"iteration limit of {max_iter} reached"
-        if entry is not None:
-            where = {"steps": [before, new], "objective": objective, "best": at.best, "lowest": at.lowest}
-            how = {"ended": ended, "stopped": stopped, "passes": run.data.n_passes - passes}
-            entry.keep({**where, **how, "rows": list(at.rows)})
-    return _Descent(_known(at.best), at.lowest, stopped, ended, at.rows)
+    with kept_when_stopped(lambda: at.lowest < np.inf):
+        while not ended and not (is_stopped() and at.best is not None):
+            new, b = run.step(at.bound, at.theta, at.objective)
+            seen = run.sweep(new)
+            objective = run.objective(new, seen)
+            gap = run.gap(b, objective)
+            changed = seen.tight.distance / n
+            at.rows.append({"objective": objective, "bound": b, "gap": gap, "changed": changed, "exploring": 0.0})
+            if at.touches and settled is not None:
+                stopped = bool(settled(at.theta, new, seen.tight))
+            else:
+                stopped = at.objective - objective <= tol * abs(objective)
+            if objective <= at.lowest:
+                at.best, at.lowest = new, objective
+            before, at.theta, at.bound, at.objective, at.touches = at.theta, new, seen.tight, objective, True
+            if stopped:
+                ended = f"tolerance reached after {len(at.rows)} iterations"
+            elif len(at.rows) == max_iter:
+                ended = f"iteration limit of {max_iter} reached"
+            if entry is not None:
+                where = {"steps": [before, new], "objective": objective, "best": at.best, "lowest": at.lowest}
+                how = {"ended": ended, "stopped": stopped, "passes": run.data.n_passes - passes}
+                entry.keep({**where, **how, "rows": list(at.rows)})
+    touching = {"objective": at.lowest, "bound": at.lowest, "gap": 0.0, "changed": 0.0, "exploring": 0.0}
+    return _Descent(_known(at.best), at.lowest, stopped, ended or "stopped", at.rows or [touching])
 
 
 def _returned(run: _Run[Theta], entry: Entry) -> tuple[_Place[Theta], str, bool]:

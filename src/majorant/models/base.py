@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import wraps
 from inspect import isfunction, signature
 from os import PathLike
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant._frames import check_row_names
-from majorant._progress import VERBOSE
+from majorant._progress import fit_watched, is_stopped
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
@@ -102,16 +103,17 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         """Restore the estimator's state before the fit if the fit fails or is interrupted."""
         before = dict(self.__dict__)
         verbose = getattr(self, "verbose", 0)
-        token = VERBOSE.set(verbose if isinstance(verbose, int) else 0)  # anything else the fit refuses
+        watching = fit_watched(verbose if isinstance(verbose, int) else 0)  # anything else the fit refuses
         try:
-            with fit_entered(type(self).__name__, self.get_params(deep=False)):
+            with watching, fit_entered(type(self).__name__, self.get_params(deep=False)):
+                was_stopped = is_stopped()
                 yield
+                if is_stopped() and not was_stopped:
+                    self.search_ = replace(self.search_, is_stopped=True)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        finally:
-            VERBOSE.reset(token)
 
     def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
         """Check streamed rows as `validate_data` checks rows in memory; return the number of rows."""

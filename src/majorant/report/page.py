@@ -18,6 +18,7 @@ from majorant.report.kinds import KINDS, LAST
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.table import Table
+from majorant.summary import STOPPED
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
     is_told = card.kind in card.title or card.kind == "representation" or card.in_order or bool(card.page)
     kind = "" if is_told else f" {card.kind}"
     what = f"report of {article(card.title)} {card.title}{kind}"
+    is_stopped = getattr(getattr(run.estimator, "search_", None), "is_stopped", False)
+    stopped = f'\n<p class="lede"><b>Note:</b> {escaped(STOPPED)}</p>' if is_stopped else ""
     body = "\n".join(section.render() for section in sections)
     return f"""<!doctype html>
 <html lang="en">
@@ -133,7 +136,7 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
 <header>
 <p class="label"><b>majorant</b> {escaped(what)} \u00b7 {escaped(shortened(run.table_name, 80))}</p>
 <h1>{header.title}</h1>
-<p class="lede">{header.lede}</p>
+<p class="lede">{header.lede}</p>{stopped}
 </header>
 {facts(header.facts, "five-figures")}
 {body}

@@ -14,11 +14,13 @@ from itertools import product
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from majorant._frames import check_row_names
 from majorant._numbers import briefly, plural_of
+from majorant._progress import begin_stage, is_stopped, kept_when_stopped
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.results.selection import CRITERIA, SILHOUETTE, UNDETERMINED, UNFITTED, Candidate, Selection
@@ -129,12 +131,19 @@ def select(
         _check_formula(est, y)
         arguments["formula"] = formula
 
-    def fit(size: int, setting: Mapping[str, Any]) -> tuple[Candidate, Any]:
-        return _fitted(est, card, size, setting, X, y, arguments, criterion, warned)
+    fits: dict[int, tuple[Candidate, Any]] = {}
+    work = np.cumsum([0, *(size for size, _ in plan)])  # as larger sizes take longer
 
-    with _warnings_by_thread() as warned:
-        fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(*planned) for planned in plan)
-    candidates, estimators = zip(*fits, strict=True)
+    def fit(number: int, size: int, setting: Mapping[str, Any]) -> None:
+        told = ", ".join(map(str, setting.values())) or f"of {max(sizes)}"
+        begin_stage(f"k = {size} {told}", work[number] / work[-1])
+        fits[number] = _fitted(est, card, size, setting, X, y, arguments, criterion, warned)
+
+    with _warnings_by_thread() as warned, kept_when_stopped(lambda: bool(fits)):
+        Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(fit)(number, *planned) for number, planned in enumerate(plan) if not is_stopped()
+        )
+    candidates, estimators = zip(*(fits[number] for number in sorted(fits)), strict=True)
     candidates = _comparable(card, candidates, estimators)
     _refuse_unfittable(settings, candidates)
     return Selection(candidates, criterion, card.title, card.part, card.size_parameter, card.objective_name, estimators)

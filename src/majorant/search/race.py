@@ -12,7 +12,7 @@ from typing import Any, Generic
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._progress import end_of_starts, report_start
+from majorant._progress import end_of_starts, is_stopped, kept_when_stopped, report_start, tell
 from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, entrants, raced_note
 from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
 
@@ -49,6 +49,7 @@ class Race(Generic[Theta]):
     _free: list[Run[Theta]] = field(default_factory=list)
     _dropped: list[Run[Theta]] = field(default_factory=list)
     _features: dict[int, tuple[Theta, NDArray[np.float64]]] = field(default_factory=dict)
+    _underway: list[Run[Theta]] = field(default_factory=list)
     _n_started: int = 0
     _n_perturbed: int = 0
 
@@ -56,16 +57,19 @@ class Race(Generic[Theta]):
         """Race until the best regular optimum has come back often enough."""
         contest, plan = self.contest, self.contest.plan
         best, improved = (True, np.inf), 0
-        for number in range(plan.most_rounds):
-            rows = contest.sample(draws) if contest.is_sampled else contest.whole
-            self._keep(self._raced(rows, *self._entries(rows, number, draws)))
-            if number == 0 and self._bank and contest.has_rule:
-                self._look_beyond_the_rule(rows, draws)
-            here = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank).rank
-            if here < (best[0], best[1] - self._same(best[1])):
-                best, improved = here, number
-            if self._is_enough(number, improved):
-                break
+        with kept_when_stopped(lambda: bool(self._finals or self._degenerate or self._underway)):
+            for number in range(plan.most_rounds):
+                rows = contest.sample(draws) if contest.is_sampled else contest.whole
+                self._keep(self._raced(rows, *self._entries(rows, number, draws)))
+                if number == 0 and self._bank and contest.has_rule:
+                    self._look_beyond_the_rule(rows, draws)
+                here = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank).rank
+                if here < (best[0], best[1] - self._same(best[1])):
+                    best, improved = here, number
+                if is_stopped() or self._is_enough(number, improved):
+                    break
+        if is_stopped() and not self._bank:
+            self._keep(contest.run(contest.whole, self._underway[:1], 0, contest.tol))
         end_of_starts(self.verbose)
         return self._found()
 
@@ -94,11 +98,12 @@ class Race(Generic[Theta]):
         contest, plan = self.contest, self.contest.plan
         for number, (n_steps, n_kept) in enumerate(heats):
             runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
+            tell(f"{self._n_started + self._n_perturbed} starts and perturbations begun")
             runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
             if plan.tells_all:
                 dropped = runs[n_kept:]
                 self._dropped += contest.run(contest.whole, dropped, 0, 0.0) if contest.is_sampled else dropped
-            runs = runs[:n_kept]
+            self._underway = runs = runs[:n_kept]
         if isinstance(contest, Finishing):
             ends = contest.finished(rows, runs)
             best = min(end.objective for end in ends)
@@ -208,6 +213,7 @@ class Race(Generic[Theta]):
                 self.contest.shown(run.objective),
                 result if run.is_regular else f"{result}, excluded as degenerate",
                 self.verbose,
+                self.contest.shown(min([*self._finals, *self._degenerate], key=lambda known: known.rank).objective),
             )
         self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), self.contest.plan.n_kept)
 
@@ -271,6 +277,8 @@ class Race(Generic[Theta]):
         Runs that the rule constrained are continued without it first: their maximum, if any, is outside it.
         """
         contest = self.contest
+        if is_stopped():
+            return None
         held = self._distinct(sorted(self._degenerate, key=lambda run: run.objective), 2)
         ends = contest.run(contest.whole, [*self._free, *held], contest.max_iter, contest.tol, free=True)
         better = (end for end in self._admissible(ends) if end.objective < best.objective - self._same(best.objective))

@@ -86,6 +86,8 @@ class SearchReport:
         Why there is no bound where one was asked for, as the end of a sentence ("none was found in time.").
     certain : str
         Why no other solution can be better, as a sentence, where that needs no search ("The mean is the best centre.").
+    is_stopped : bool
+        Whether the user stopped the search before its end.
     """
 
     starts: tuple[StartRecord, ...]
@@ -97,6 +99,7 @@ class SearchReport:
     raced: tuple[int, int] = (0, 0)
     why_no_bound: str = ""
     certain: str = ""
+    is_stopped: bool = False
 
     @property
     def n_starts(self) -> int:
@@ -261,4 +264,5 @@ class SearchReport:
             (int(n_starts), int(n_perturbations)),
             str(state.get("why_no_bound", "")),
             str(state.get("certain", "")),
+            bool(state.get("is_stopped", False)),
         )

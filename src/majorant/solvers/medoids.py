@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant._progress import kept_when_stopped
 
 SAME = 1e-9
 """Objectives with a smaller relative difference are the same optimum."""
@@ -125,35 +126,38 @@ def medoid_search(
     optima: list[tuple[str, float, int, bool]] = []
     steps: list[float] = []
     best, returns = _Places(distances, weights, seeds(distances, weights, k, draws)), 0
-    for start in range(plan.starts):
-        now = best if start == 0 else _Places(distances, weights, seeds(distances, weights, k, draws))
-        path = [now.objective, *now.descend(draws.permutation(n))]
-        optima.append(("seeds", path[-1], len(path), True))
-        returns = _returns(returns, path[-1], best.objective)
-        if start == 0 or path[-1] < best.objective:
-            best, steps = now, path
-    now, limit, few, made = best.copy(), plan.work * best.tried, max(7, min(30, 3000 // n)), 0
-    for count in range(plan.perturbations):
-        if returns >= max(10, plan.returns * k) or (made >= few and now.tried > limit) or not best.objective > 0:
-            break
-        now.perturb(draws, anywhere=count % 3 == 2)
-        around = np.flatnonzero((now.nearest != best.nearest) | (now.first != best.first) | (now.next != best.next))
-        if not len(around):  # the rows drawn were medoids already: nothing was tried
-            now.take(best)
-            continue
-        made += 1
-        path = [now.objective, *now.descend(draws.permutation(around))]
-        better = now.objective < best.objective * (1 - SAME)
-        if better:
-            path += now.descend(draws.permutation(n))
-        returns = _returns(returns, now.objective, best.objective)
-        back = math.isclose(now.objective, best.objective, rel_tol=SAME, abs_tol=0.0)
-        optima.append(("perturbation", now.objective, len(path), better or back))
-        if better:
-            steps += [f for f in path if f < steps[-1]]
-            best = now.copy()
-        else:
-            now.take(best)
+    with kept_when_stopped(lambda: True):
+        for start in range(plan.starts):
+            now = best if start == 0 else _Places(distances, weights, seeds(distances, weights, k, draws))
+            path = [now.objective, *now.descend(draws.permutation(n))]
+            optima.append(("seeds", path[-1], len(path), True))
+            returns = _returns(returns, path[-1], best.objective)
+            if start == 0 or path[-1] < best.objective:
+                best, steps = now, path
+        now, limit, few, made = best.copy(), plan.work * best.tried, max(7, min(30, 3000 // n)), 0
+        for count in range(plan.perturbations):
+            if returns >= max(10, plan.returns * k) or (made >= few and now.tried > limit) or not best.objective > 0:
+                break
+            now.perturb(draws, anywhere=count % 3 == 2)
+            around = np.flatnonzero((now.nearest != best.nearest) | (now.first != best.first) | (now.next != best.next))
+            if not len(around):  # the rows drawn were medoids already: nothing was tried
+                now.take(best)
+                continue
+            made += 1
+            path = [now.objective, *now.descend(draws.permutation(around))]
+            better = now.objective < best.objective * (1 - SAME)
+            if better:
+                path += now.descend(draws.permutation(n))
+            returns = _returns(returns, now.objective, best.objective)
+            back = math.isclose(now.objective, best.objective, rel_tol=SAME, abs_tol=0.0)
+            optima.append(("perturbation", now.objective, len(path), better or back))
+            if better:
+                steps += [f for f in path if f < steps[-1]]
+                best = now.copy()
+            else:
+                now.take(best)
+    if not optima:  # the user stopped the first descent
+        steps, optima = [best.objective], [("seeds", best.objective, 1, False)]
     return MedoidResult(best.medoids, best.nearest, best.objective, steps, optima)
 
 

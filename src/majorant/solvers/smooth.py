@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
+from majorant._progress import is_stopped, kept_when_stopped
 from majorant.engine.threads import one_thread
 
 Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
@@ -78,7 +79,7 @@ def lbfgs(
        SIAM Journal on Scientific Computing, 1995.
     """
     seen: list[float] = []
-    last = np.nan
+    last, taken = np.nan, x
 
     def remembered(at: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         nonlocal last
@@ -87,15 +88,27 @@ def lbfgs(
             seen.append(last)
         return last, gradient
 
+    def step(at: NDArray[np.float64]) -> None:
+        """End an iteration with the point that it takes."""
+        nonlocal taken
+        taken = at.copy()
+        seen.append(last)
+
+    if is_stopped():
+        value = f(x)[0]
+        return SmoothResult(x, value, [value], False)
     # One thread: the sums of BLAS over long vectors depend on how many it may use.
-    with one_thread():
+    found = None
+    with one_thread(), kept_when_stopped(lambda: bool(seen)):
         found = scipy_minimize(
             remembered,
             x,
             jac=True,
             method="L-BFGS-B",
-            callback=lambda _: seen.append(last),  # an iteration ends with the point that it takes
+            callback=step,
             bounds=None if box is None else np.column_stack(box),
             options={"maxiter": max_iter, "ftol": tol, "gtol": gtol, "maxfun": 20 * max_iter, "maxcor": memory},
         )
+    if found is None:
+        return SmoothResult(taken, seen[-1], seen, False)
     return SmoothResult(np.asarray(found.x), float(found.fun), seen, bool(found.status == 0))

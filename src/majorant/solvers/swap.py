@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant._numbers import briefly
+from majorant._progress import is_stopped, kept_when_stopped
 
 SAME = 1e-7
 """Objectives with a smaller relative difference are the same optimum."""
@@ -130,7 +131,7 @@ def swap_search(
     on_sphere : bool
         Whether points and centres have length one: centres are then the directions of sums, in place of means.
     callback : callable, optional
-        Called with the best objective after the first descent and after every perturbation.
+        Called with the best objective after every descent from seeds and after every perturbation.
 
     Returns
     -------
@@ -160,37 +161,42 @@ def swap_search(
     optima: list[tuple[str, float]] = []
     steps: list[float] = []
     best, returns = math.inf, 0
-    for _ in range(plan.starts if k > 1 else 1):
-        search.seed()
-        seeded = search.objective
-        _descend(search, plan, n * (d + 10), lloyd=True)
-        accepted, found = search.take_accepted(), search.objective
-        optima.append(("k-means++", found))
-        if found < best:
-            returns = returns + 1 if found > best * (1 - SAME) else 0
-            best, steps = found, [seeded, *_falling([*accepted, found], seeded)]
-            search.keep()
-        else:
-            returns += found < best * (1 + SAME)
-        search.restore()
-    for count in range(plan.perturbations if k > 1 else 0):
-        if callback is not None:
-            callback(best)
-        if not best > 0 or returns >= plan.returns:
-            break
-        search.kick(2, anywhere=count % 3 == 2)
-        _descend(search, plan, n * (d + 10), lloyd=False)
-        accepted, found = search.take_accepted(), search.objective
-        optima.append(("perturbation", found))
-        if found < best * (1 - 1e-9):
-            returns = returns + 1 if found > best * (1 - SAME) else 0
-            best = found
-            search.keep()
-            steps += _falling([*accepted, found], steps[-1])
-        else:
-            returns += found < best * (1 + SAME)
+    with kept_when_stopped(lambda: bool(steps)):
+        for _ in range(plan.starts if k > 1 else 1):
+            search.seed()
+            seeded = search.objective
+            _descend(search, plan, n * (d + 10), lloyd=True)
+            accepted, found = search.take_accepted(), search.objective
+            optima.append(("k-means++", found))
+            if found < best:
+                returns = returns + 1 if found > best * (1 - SAME) else 0
+                search.keep()
+                best, steps = found, [seeded, *_falling([*accepted, found], seeded)]
+            else:
+                returns += found < best * (1 + SAME)
             search.restore()
-    converged = _repeat(lambda: search.polish(1), max_passes)
+            if callback is not None:
+                callback(best)
+        for count in range(plan.perturbations if k > 1 else 0):
+            if not best > 0 or returns >= plan.returns:
+                break
+            search.kick(2, anywhere=count % 3 == 2)
+            _descend(search, plan, n * (d + 10), lloyd=False)
+            accepted, found = search.take_accepted(), search.objective
+            optima.append(("perturbation", found))
+            if found < best * (1 - 1e-9):
+                returns = returns + 1 if found > best * (1 - SAME) else 0
+                best = found
+                search.keep()
+                steps += _falling([*accepted, found], steps[-1])
+            else:
+                returns += found < best * (1 + SAME)
+                search.restore()
+            if callback is not None:
+                callback(best)
+    if is_stopped():
+        search.restore()
+    converged = not is_stopped() and _repeat(lambda: search.polish(1), max_passes)
     centres = np.empty((k, points.shape[1]))
     labels = np.empty(n, dtype=np.int32)
     search.write_centres(centres)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from majorant._progress import end_of_starts, report_start
+from majorant._progress import end_of_starts, is_stopped, kept_when_stopped, report_start
 from majorant.engine.loop import Solution
 from majorant.engine.problem import FirstLatent
 from majorant.search.record import StartRecord
@@ -55,12 +55,16 @@ def best_of(
     """
     best: Solution[Any] | None = None
     records: list[StartRecord] = []
-    for start in starts:
-        solution = fit(start)
-        report_start(len(records) + 1, start.source, solution.objective * unit, solution.result, verbose)
-        records.append(StartRecord(start.source, solution.objective, solution.n_iter, solution.converged))
-        if best is None or solution.objective < best.objective:
-            best = solution
+    with kept_when_stopped(lambda: best is not None):
+        for start in starts:
+            solution = fit(start)
+            records.append(StartRecord(start.source, solution.objective, solution.n_iter, solution.converged))
+            if best is None or solution.objective < best.objective:
+                best = solution
+            shown = solution.objective * unit
+            report_start(len(records), start.source, shown, solution.result, verbose, best.objective * unit)
+            if is_stopped():
+                break
     end_of_starts(verbose)
     if best is None:
         raise ValueError("at least one start is needed")

@@ -2,11 +2,12 @@
 
 from majorant._numbers import NumberFormat, counted, html_number, number_format, percent
 from majorant.summary.clusters import clusters_block
-from majorant.summary.search import best_sentences, bound_sentence, luck_sentence, optima_table, search_block
+from majorant.summary.search import STOPPED, best_sentences, bound_sentence, luck_sentence, optima_table, search_block
 from majorant.summary.summary import Block, Fact, Facts, Summary
 from majorant.summary.table import Column, Table
 
 __all__ = [
+    "STOPPED",
     "Block",
     "Column",
     "Fact",

@@ -10,13 +10,15 @@ from majorant.summary.summary import Block
 from majorant.summary.table import Column, Table
 
 MOST_OPTIMA = 6
+STOPPED = "The search was stopped before its end: this is the best solution so far, and a better one may exist."
 
 
 def search_block(search: SearchReport) -> Block:
     """Build the first block of every summary: starts, distinct optima, how many reached each, and any bound."""
     if search.n_starts == 0:
         return Block("SEARCH", "no starts", ("Nothing was recorded of how this fit was found.",))
-    sentences = [luck_sentence(search), *_limit_sentences(search), bound_sentence(search)]
+    stopped = [STOPPED] if search.is_stopped else []
+    sentences = [*stopped, luck_sentence(search), *_limit_sentences(search), bound_sentence(search)]
     sentences += [search.note] if search.note else []
     if search.n_starts == 1:
         return Block("SEARCH", _note(search), tuple(sentences))

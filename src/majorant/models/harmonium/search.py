@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._progress import end_of_starts, report_start
+from majorant._progress import end_of_starts, is_stopped, report_start, tell
 from majorant.data.chunks import Block
 from majorant.models.harmonium.certificate import LEAST_SIZE, Curvature, Optimality, optimality
 from majorant.models.harmonium.inference import Unseen
@@ -225,6 +225,8 @@ class Search:
             report_start(len(records), source, result.value, f"{result.n_iter} iterations", self.verbose)
             if best is None or result.value < best[1].value:
                 best = at, result
+            if is_stopped():
+                break
         end_of_starts(self.verbose)
         assert best is not None
         at, result = best
@@ -232,7 +234,7 @@ class Search:
         at, optimal, n_grown, more = self.grown(cost, at)
         if more:
             values += more
-            kept = min(range(self.n_init), key=lambda i: records[i].objective)
+            kept = min(range(len(records)), key=lambda i: records[i].objective)
             n_iter = records[kept].n_iter + len(more)
             records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
         axes = cost.rotated(at)
@@ -321,8 +323,9 @@ class Search:
             lowest = path[best]["held_out"]
             if loss < lowest - (GAIN * abs(lowest) if fits[best].n_components else 0.0):
                 best, since = step, 0
-            if since >= PATIENCE or (since and is_hopeless(rows[step], rows[best])):
+            if is_stopped() or since >= PATIENCE or (since and is_hopeless(rows[step], rows[best])):
                 break
+            tell(f"penalty {step + 1}", path[best]["held_out"])
         taken = best
         if self.annotation is None:
             taken = kept_penalty(rows, best, [not one.n_components for one in fits], by_target=self.by_target)
@@ -382,7 +385,7 @@ class Search:
         values: list[float] = []
         most = len(cost.scale) if self.grow else self.n_components
         value = cost.value(at)
-        while True:
+        while not is_stopped():
             optimal = optimality(cost, at, most=max(1, at.n_components // 2))
             n_grown = max(at.n_components - self.n_components, 0)
             if optimal is None or not optimal.leads_down:
@@ -397,6 +400,7 @@ class Search:
                 return at, optimal, n_grown, values
             at, value = found, result.value
             values += result.values[1:]
+        return at, None, max(at.n_components - self.n_components, 0), values
 
 
 def worth_it(losses: Sequence[float]) -> int:

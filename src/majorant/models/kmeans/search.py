@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from majorant._progress import report_start
+from majorant._progress import is_stopped, kept_when_stopped, report_start, tell
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
 from majorant.data.directions import unit_rows
@@ -90,22 +90,27 @@ class Search:
         best = self._exact(points, measure.weights)
         if best is not None:
             return Best(self._after_swaps(rows, data, best), tuple(ends_of(best)))
-        for seed in random.randint(2**31, size=n_init).tolist():
-            result = swap_search(
-                points,
-                measure.weights,
-                self.model.n_clusters,
-                seed=seed,
-                effort=self.model.effort,
-                max_passes=self.model.max_iter,
-                on_sphere=self.model.metric == "cosine",
-            )
-            for record in ends_of(result):
-                state = "no swap helps" if record.converged else "cut short"
-                report_start(len(records) + 1, record.source, record.objective * self.unit, state, self.model.verbose)
-                records.append(record)
-            if best is None or result.objective < best.objective:
-                best = result
+        with kept_when_stopped(lambda: bool(records)):
+            for seed in random.randint(2**31, size=n_init).tolist():
+                result = swap_search(
+                    points,
+                    measure.weights,
+                    self.model.n_clusters,
+                    seed=seed,
+                    effort=self.model.effort,
+                    max_passes=self.model.max_iter,
+                    on_sphere=self.model.metric == "cosine",
+                    callback=lambda objective: tell("", objective * self.unit),
+                )
+                if best is None or result.objective < best.objective:
+                    best = result
+                for record in ends_of(result):
+                    state = "no swap helps" if record.converged else "cut short"
+                    records.append(record)
+                    shown, best_shown = record.objective * self.unit, best.objective * self.unit
+                    report_start(len(records), record.source, shown, state, self.model.verbose, best_shown)
+                if is_stopped():
+                    break
         assert best is not None
         return Best(self._after_swaps(rows, data, best), tuple(records))
 

@@ -173,6 +173,7 @@ class PoseSearch:
             max_iter=self.max_iter,
             verbose=self.verbose if alone else 0,
         )
+        k_means.n_features_in_ = len(rows.measure.origin)
         return Search(k_means, self.unit).find(rows, None, random)[0]
 
     def _by_em(self, rows: Rows, swaps: Best, temperature: float, random: np.random.RandomState) -> Best:
