@@ -173,3 +173,19 @@ def test_the_bound_of_a_wide_mixture_is_that_of_an_isometry() -> None:
     others = -0.5 * N * (D - basis.shape[1]) * np.log(2 * np.pi * variance)
     assert np.isclose(found.bound, thin.bound + others, rtol=1e-6)
     assert np.isclose(found.attained, thin.attained + others, rtol=1e-6)
+
+
+REFUSED: dict[str, Any] = {
+    "GaussianMixture": mj.GaussianMixture(2),
+    "tied": mj.GaussianMixture(2, covariance_type="tied"),
+    "HiddenMarkovModel": mj.HiddenMarkovModel(2),
+    "student": mj.HiddenMarkovModel(2, emission="student"),
+    "regression": mj.HiddenMarkovModel(2, emission="regression"),
+    "LatentClassAnalysis": mj.LatentClassAnalysis(2, items="normal", correlated="all"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_matrices_that_few_rows_cannot_determine_are_refused_at_once(name: str) -> None:
+    with small_memory(), pytest.raises(ValueError, match=r"60 rows determine no (covariance matrix|line) o[fn] "):
+        REFUSED[name].fit(X)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 
@@ -153,3 +154,22 @@ def test_tables_that_do_not_fit_the_formula_are_refused() -> None:
         model.predict(rows.assign(kind="c"))
     with pytest.raises(ValueError, match="say which rows are one"):
         model.forecast(rows.drop(columns="animal"))
+
+
+def test_columns_of_a_line_without_a_constant_that_depend_on_each_other_are_named() -> None:
+    """Beside no constant a column of ones has an effect of its own, and errors."""
+    draws = np.random.default_rng(0)
+    x, first = draws.normal(size=200), np.repeat([True, False], 100)
+    y = np.where(first, 2 * x, -x) + 0.2 * draws.normal(size=200)
+    table = pd.DataFrame({"y": y, "x": x, "twice": 2 * x, "none": 0.0, "one": 1.0})
+    with pytest.warns(
+        ConvergenceWarning, match="their own: twice is a linear function of those before it; none is zero"
+    ):
+        fitted = mj.HiddenMarkovModel.from_formula("y ~ 0 + x + twice + none", table, n_components=2, random_state=0)
+    assert np.isnan(fitted.standard_errors(table)["coef"]).all()
+    fitted = mj.HiddenMarkovModel.from_formula("y ~ 0 + x + one", table, n_components=2, random_state=0)
+    errors = fitted.standard_errors(table)["coef"]
+    for k, rows in enumerate((first, ~first) if fitted.coef_[0, 0] > 0 else (~first, first)):
+        design = np.column_stack([x, np.ones(200)])[rows]
+        exact = 0.2 * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
+        np.testing.assert_allclose(errors[k], exact, rtol=0.3)

@@ -16,6 +16,8 @@ from majorant.registry import value_class
 Array = NDArray[np.float64]
 MOST_LEVELS = 50
 """Most levels of a covariate of text."""
+MOST_NAMED = 5
+"""Columns up to which a sentence names each."""
 ALIKE = 1e-10
 """Relative size below which a difference is one of rounding."""
 TINY = 1e-300
@@ -95,17 +97,24 @@ class Covariates:
         return np.concatenate(parts, axis=1)
 
 
-def undetermined(table: Array, names: Sequence[str]) -> dict[str, str]:
+def undetermined(table: Array, names: Sequence[str], *, beside_constant: bool = True) -> dict[str, str]:
     """Return which columns have no effect of their own on rows (n, columns), by name, and why."""
-    found, away = {}, table - table.mean(axis=0)
+    found, away = {}, table - (table.mean(axis=0) if beside_constant else 0.0)
     for j, name in enumerate(names):
         beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)
         size = float(np.linalg.norm(away[:, j]))
         if size <= ALIKE * np.linalg.norm(table[:, j]):
-            found[name] = "does not vary"
+            found[name] = "does not vary" if beside_constant else "is zero"
         elif np.linalg.norm(away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]) <= ALIKE * size:
             found[name] = "is a linear function of those before it"
     return found
+
+
+def told(found: Mapping[str, str]) -> str:
+    """Write what `undetermined` returns, of many columns the first few."""
+    each = [f"{name} {why}" for name, why in found.items()]
+    more = [f"and {len(each) - MOST_NAMED} more columns"] if len(each) > MOST_NAMED else []
+    return "; ".join(each[:MOST_NAMED] + more)
 
 
 def of_undetermined(table: Array, names: Sequence[str]) -> str:
@@ -113,10 +122,9 @@ def of_undetermined(table: Array, names: Sequence[str]) -> str:
     found = undetermined(table, names)
     if not found:
         return ""
-    told = "; ".join(f"{name} {why}" for name, why in found.items())
     return (
-        f"Gating covariates have no effect of their own: {told}. The rows do not tell their coefficients from those of "
-        "the covariates before, or from the constant; log-likelihood and predictions are right. Leave them out"
+        f"Gating covariates have no effect of their own: {told(found)}. The rows do not tell their coefficients from "
+        "those of the covariates before, or from the constant; log-likelihood and predictions are right. Leave them out"
     )
 
 

@@ -13,6 +13,9 @@ from majorant.densities.coordinates import Array, frames
 EPS = float(np.finfo(np.float64).eps)
 MOST_NAMED = 5
 """Pairs up to which a sentence names each."""
+WIDE, WIDEST = 100, 1000
+"""Columns up to which covariance matrices of fewer rows than columns are fitted: where each step factors them, and
+where steps take only directions in which rows vary."""
 
 
 class Matrices(NamedTuple):
@@ -30,6 +33,21 @@ class Matrices(NamedTuple):
     estimate: str
     at: int
     names: Sequence[str]
+
+
+def refuse_wide(matrices: Sequence[Matrices], n_rows: int, most: int = WIDE) -> None:
+    """Raise an error for covariance matrices of many columns that outnumber the rows.
+
+    Raises
+    ------
+    ValueError
+    """
+    d = max((len(one.names) for one in matrices), default=0)
+    if d > max(most, n_rows):
+        raise ValueError(
+            f"{n_rows:,} rows determine no covariance matrix of {d:,} columns, which has {d * (d + 1) // 2:,} free "
+            'entries: choose fewer columns, or covariance_type="diag" (latent class analysis: leave `correlated` out)'
+        )
 
 
 def never_together(data: Chunks, matrices: Matrices) -> list[tuple[int, int]]:

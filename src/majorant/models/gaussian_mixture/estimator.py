@@ -50,6 +50,7 @@ from majorant.models.gaussian_mixture.words import (
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import estimates_of_law
 from majorant.models.mixture_summary import mixture_summary
+from majorant.models.undetermined_covariances import WIDEST, refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contestants import Found, NamedStart, Run, found_of
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES
@@ -315,6 +316,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             self.converged_ = False  # the likelihood has no maximum there
 
     def _contest(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> GaussianContest:
+        refuse_wide(self._matrices(), data.n_units, WIDEST)
         is_left_to_search = self.init_params == "auto" and self._given().is_empty and not self._is_bounded
         return contest_of(
             rows,

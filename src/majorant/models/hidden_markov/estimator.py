@@ -19,7 +19,7 @@ from majorant.data.units import blocks_of
 from majorant.engine.mixture import Array, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.formulas import column_of
-from majorant.models.covariates import undetermined
+from majorant.models.covariates import told, undetermined
 from majorant.models.formula_estimator import FromFormula
 from majorant.models.hidden_markov.contest import SequenceContest
 from majorant.models.hidden_markov.emissions import Emission, LinesEmission, emissions
@@ -32,6 +32,7 @@ from majorant.models.hidden_markov.starts import Times
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream
 from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows, refuse_beside_stream, standardise_gating
+from majorant.models.undetermined_covariances import WIDE, refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contest import BATCH
 from majorant.search.effort import Effort, Plan
@@ -427,14 +428,14 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _warnings(self, contest: Any) -> list[str]:
         said = super()._warnings(contest)
-        if isinstance(lines := self.emissions_[0], LinesEmission) and lines.has_constant:
-            design = contest.columns[0][:, 1:]
-            alike = undetermined(design[~np.isnan(design).any(axis=1)], self._entry_names("coef") or [])
+        if isinstance(lines := self.emissions_[0], LinesEmission):
+            design = contest.columns[0][:, int(lines.has_constant) :]
+            whole, names = design[~np.isnan(design).any(axis=1)], self._entry_names("coef") or []
+            alike = undetermined(whole, names, beside_constant=lines.has_constant)
             if alike:
-                told = "; ".join(f"{name} {why}" for name, why in alike.items())
                 said.append(
-                    f"Columns have no effect of their own: {told}. Their coefficients have no standard errors (NaN); "
-                    "log-likelihood and predictions are right. Leave them out."
+                    f"Columns have no effect of their own: {told(alike)}. Their coefficients have no standard errors "
+                    "(NaN); log-likelihood and predictions are right. Leave them out."
                 )
         return said
 
@@ -449,6 +450,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> SequenceContest:
         """Return the race of hidden Markov models on rows in memory."""
+        refuse_wide(self._matrices(), data.n_units)
+        if self.emission == "regression" and len(self._feature_names()) > max(WIDE, data.n_units):
+            raise ValueError(
+                f"{data.n_units:,} rows determine no line on {len(self._feature_names()) - 1:,} columns: choose fewer"
+            )
         mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
         groups = rows.groups
         assert groups is not None

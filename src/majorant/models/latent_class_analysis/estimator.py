@@ -27,6 +27,7 @@ from majorant.models.latent_class_analysis.invariance import InvarianceTests, in
 from majorant.models.latent_class_analysis.measures import comparison
 from majorant.models.latent_class_analysis.populations import apart, drawn_rows
 from majorant.models.mixture_rows import Rows, row_weight_of
+from majorant.models.undetermined_covariances import refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart
@@ -227,6 +228,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         return Plan(least_rounds=max(3, k), most_rounds=12 * max(3, k))
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
+        refuse_wide(self._matrices(), data.n_units)
         contest = super()._contest(law, rows, data, draws)
         if (given := self.__dict__.get("_beginning")) is not None:
             there = rows.positions >= 0
