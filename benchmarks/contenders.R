@@ -36,14 +36,20 @@ if (arguments[2] == "gaussian") {
 }
 
 if (arguments[2] == "regression") {
-    terms <- paste(setdiff(names(table), c("y", "trials")), collapse = " + ")
+    features <- setdiff(names(table), c("y", "trials", "gating", "groups"))
     response <- if (detail == "binomial") "cbind(y, trials - y)" else "y"
-    formula <- as.formula(paste(response, "~", terms))
+    units <- if ("groups" %in% names(table)) "| groups" else ""
+    formula <- as.formula(paste(response, "~", paste(features, collapse = " + "), units))
     driver <- function() FLXMRglm(family = detail)
-    run("flexmix, 1 start", function() logLik(flexmix(formula, data = table, k = k, model = driver())), "flexmix")
-    best <- function() logLik(initFlexmix(formula, data = table, k = k, model = driver(), nrep = 10, verbose = FALSE))
+    weights <- function() if ("gating" %in% names(table)) FLXPmultinom(~gating) else FLXPconstant()
+    one <- function() logLik(flexmix(formula, data = table, k = k, model = driver(), concomitant = weights()))
+    run("flexmix, 1 start", one, "flexmix")
+    best <- function() {
+        logLik(initFlexmix(formula, data = table, k = k, model = driver(), concomitant = weights(), nrep = 10, verbose = FALSE))
+    }
     run("flexmix, best of 10", best, "flexmix")
-    columns <- as.matrix(table[setdiff(names(table), c("y", "trials"))])
-    if (detail == "gaussian") run("mixtools", function() regmixEM(table$y, columns, k = k)$loglik, "mixtools")
-    if (detail == "poisson") run("mixtools", function() poisregmixEM(table$y, columns, k = k)$loglik, "mixtools")
+    columns <- as.matrix(table[features])
+    is_plain <- !any(c("groups", "gating") %in% names(table))
+    if (is_plain && detail == "gaussian") run("mixtools", function() regmixEM(table$y, columns, k = k)$loglik, "mixtools")
+    if (is_plain && detail == "poisson") run("mixtools", function() poisregmixEM(table$y, columns, k = k)$loglik, "mixtools")
 }

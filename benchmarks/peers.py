@@ -20,7 +20,7 @@ import argparse
 import platform
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 
@@ -72,11 +72,12 @@ class Task:
     X: Rows
     y: Rows | None = None
     detail: str = "-"
-    trials: int | None = None
+    beside: dict[str, Rows] = field(default_factory=dict)
+    """What a regression is told besides: trials, gating, groups."""
 
     @property
     def title(self) -> str:
-        detail = "" if self.detail == "-" else f", {self.detail}"
+        detail = "".join(f", {word}" for word in (self.detail, *self.beside) if word not in ("-", "trials"))
         return f"{MODELS[self.model]}{detail}, K = {self.k}"
 
     def methods(self) -> dict[str, Callable[[int], float]]:
@@ -99,16 +100,15 @@ class Task:
 
     def _regression(self, seed: int) -> float:
         assert self.y is not None
-        extras = {} if self.trials is None else {"trials": np.full(len(self.y), self.trials)}
-        model = mj.RegressionMixture(self.k, family=self.detail, random_state=seed).fit(self.X, self.y, **extras)
-        return model.log_likelihood_
+        model = mj.RegressionMixture(self.k, family=self.detail, random_state=seed).fit(self.X, self.y, **self.beside)
+        return float(model.log_likelihood_)
 
     def from_r(self, seeds: int) -> tuple[dict[str, list[Run]], str]:
         if self.model not in IN_R:
             return {}, ""
         columns = {f"x{i + 1}": column for i, column in enumerate(self.X.T)}
         columns |= {} if self.y is None else {"y": self.y}
-        columns |= {} if self.trials is None else {"trials": np.full(len(self.X), self.trials)}
+        columns |= {name: np.ravel(values) for name, values in self.beside.items()}
         return r_runs(columns, self.model, self.k, self.detail, seeds)
 
 
@@ -142,9 +142,14 @@ def tasks(quick: bool) -> Iterator[Task]:
     tones = np.genfromtxt(tone_csv().decode().splitlines(), delimiter=",", skip_header=1)
     yield Task("tones", "regression", 2, tones[:, :1], tones[:, 1], "gaussian")
     if not quick:
+        n = 600
         for family, k in (("gaussian", 4), ("poisson", 3), ("binomial", 3)):
-            trials = TRIALS if family == "binomial" else None
-            yield Task("drawn, 600 rows", "regression", k, *generated(family, 600, k), family, trials)
+            beside = {"trials": np.full(n, TRIALS)} if family == "binomial" else {}
+            yield Task(f"drawn, {n} rows", "regression", k, *generated(family, n, k), family, beside)
+        gate, groups = np.random.default_rng(2).normal(size=n), np.arange(n) // 5
+        gated, grouped = generated("gaussian", n, 3, gate), generated("poisson", n, 3, groups, is_group=True)
+        yield Task(f"drawn, {n} rows", "regression", 3, *gated, "gaussian", {"gating": gate[:, None]})
+        yield Task(f"drawn, {n} rows", "regression", 3, *grouped, "poisson", {"groups": groups})
 
 
 def measured(task: Task, seeds: int) -> tuple[dict[str, list[Run]], str]:

@@ -225,11 +225,20 @@ def tables(folder: Path) -> None:
         print(f"| {table} | {k} | {ratio} | {best} | {there} | {1e3 * own:.1f} {beside}")
 
 
-def generated(family: str, n: int, k: int) -> tuple[Array, Array]:
-    """Rows of k components on three columns, noise and counts large enough that components can be told."""
+def generated(family: str, n: int, k: int, beside: Array | None = None, is_group: bool = False) -> tuple[Array, Array]:
+    """Rows of k components on three columns, noise and counts large enough that components can be told.
+
+    `beside`: a column by which the weights of the components change, or the group of each row.
+    """
     random = np.random.default_rng(1)
     X = random.normal(size=(n, 3))
     own = random.integers(0, k, n)
+    if beside is not None:
+        if is_group:
+            own = own[beside.astype(np.intp)]
+        else:
+            logits = 2.0 * np.multiply.outer(beside, np.arange(k) - (k - 1) / 2)
+            own = (logits + random.gumbel(size=(n, k))).argmax(axis=1)
     spread = {"gaussian": 2.0, "poisson": 0.5, "binomial": 1.0}[family]
     eta = spread * (random.normal(size=k)[own] + np.sum(X * random.normal(size=(k, 3))[own], axis=1))
     if family == "gaussian":
