@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 
 import majorant as mj
 
-from .estimators import ESTIMATORS, ROWS, N, make, target
+from .estimators import ESTIMATORS, ROWS, N, make, reference, target
 
 BESIDE: dict[str, Any] = {
     "y": np.arange(N) % 2.0,
@@ -39,6 +39,8 @@ NUMBERS = [
     for cls, name in ARGUMENTS
     if name not in ("groups", "bags") and (name != "y" or is_regressor(make(cls)))
 ]
+
+SCORED = [cls for cls in ESTIMATORS if hasattr(cls, "score") and "sample_weight" in signature(cls.score).parameters]
 
 
 def fit(cls: type[Any], **beside: Any) -> Any:
@@ -105,3 +107,11 @@ def test_regions_and_views_are_asked_too(what: str) -> None:
     views = {"one": mj.Gaussian(), "two": mj.Gaussian()}
     with pytest.raises((TypeError, ValueError), match=said):
         mj.Harmonium(views=views).fit({"one": part, "two": wrong})
+
+
+@pytest.mark.parametrize("cls", SCORED)
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_no_score_takes_weights_that_are_none(cls: type[Any], weight: float) -> None:
+    fitted = reference(cls)
+    with pytest.raises(ValueError, match=r"sample_weight must (not be negative|be finite)"):
+        fitted.score(ROWS, target(cls, N), sample_weight=with_last("sample_weight", weight).astype(float))

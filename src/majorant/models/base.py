@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant._frames import check_row_names
 from majorant._progress import fit_watched, is_stopped
+from majorant._validation import check_sample_weight
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
@@ -67,6 +68,9 @@ def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
             elif name != "self":
                 refuse_what_is_no_number(table, name)
         check_row_names(tables)
+        weights: Any = tables.get("sample_weight")
+        if weights is not None and method.__module__.startswith("sklearn"):  # its scores take negative ones
+            check_sample_weight(weights, np.size(weights))
         return method(*arguments, **keywords)
 
     return checked

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._frames import check_row_names
 from majorant._numbers import briefly
-from majorant._validation import check_choice, check_positive, check_real
+from majorant._validation import check_choice, check_positive, check_real, check_sample_weight
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy
 from majorant.models.latent_svm.starts import NAMED, first_regions
@@ -396,7 +396,7 @@ class LatentSVC(MarginClassifier):
         samples = self._read(X, bags)
         labels = samples.one_each(y, "y")
         if sample_weight is not None:
-            sample_weight = samples.one_each(sample_weight, "sample_weight")
+            sample_weight = check_sample_weight(samples.one_each(sample_weight, "sample_weight"), len(labels))
         return float(accuracy_score(labels, self._predicted(samples), sample_weight=sample_weight))
 
     def _summary(self) -> Summary:
