@@ -8,51 +8,80 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine
 
 import majorant as mj
-from majorant.models.gaussian_mixture.perturbations import perturbed, recombined
+from majorant.models.gaussian_mixture.perturbations import Solutions, gathered, perturbed, recombined
 from majorant.search.record import PERTURBATION
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Mixture
+from majorant.solvers.gaussian_em import EmStarts
 
 Array = NDArray[np.float64]
 
 
-def groups(far: float = 6.0) -> tuple[Array, Mixture]:
+def groups(far: float = 6.0, covariance_type: CovarianceType = "full") -> tuple[Array, Mixture]:
     """Rows of three groups, and the mixture of these."""
     draws, centres = np.random.default_rng(0), far * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     x = centres[np.arange(150) % 3] + draws.normal(size=(150, 2))
-    return x, Mixture(np.full(3, 1 / 3), centres, np.stack([np.eye(2)] * 3), "full")
+    covariances = np.broadcast_to(COVARIANCES[covariance_type].identity(2), COVARIANCES[covariance_type].shape(3, 2))
+    return x, Mixture(np.full(3, 1 / 3), centres, covariances, covariance_type)
+
+
+def labels(made: EmStarts, x: Array, covariance_type: CovarianceType = "full") -> list[NDArray[np.intp]]:
+    """The most probable component of each row, in each mixture."""
+    return [Mixture(*one, covariance_type).energies(x).argmin(axis=1) for one in zip(*made, strict=True)]
 
 
 def test_a_recombination_takes_matched_components_of_two_solutions() -> None:
     """Of one solution with two orders of its components nothing new comes; each component keeps its rows."""
     x, mixture = groups()
-    energies, weights = mixture.energies(x), np.ones(len(x))
     turned = [1, 2, 0]
-    made = recombined([energies, energies[:, turned]], weights, 20, np.random.default_rng(1))
-    np.testing.assert_allclose(made.sum(axis=2), 1.0, rtol=1e-12)
-    labels = {tuple(q.argmax(axis=1)) for q in made}
-    of_first, of_second = energies.argmin(axis=1), energies[:, turned].argmin(axis=1)
-    assert labels == {tuple(of_first), tuple(of_second)}
+    other = Mixture(mixture.weights[turned], mixture.means[turned], mixture.covariances[turned], "full")
+    made = recombined(Solutions.of([mixture, other], x, np.ones(len(x))), 20, np.random.default_rng(1))
+    np.testing.assert_allclose(made.weights.sum(axis=1), 1.0, rtol=1e-12)
+    of_first, of_second = mixture.energies(x).argmin(axis=1), other.energies(x).argmin(axis=1)
+    assert {tuple(found) for found in labels(made, x)} == {tuple(of_first), tuple(of_second)}
 
 
 def test_a_recombination_joins_what_each_of_two_solutions_has_right() -> None:
     """One solution has split the first group and joined the others, the other has split the second."""
     x, mixture = groups(40.0)
-    at, weights = mixture.means, np.ones(len(x))
+    at = mixture.means
     wide = np.stack([np.eye(2), np.eye(2), 900 * np.eye(2)])
     first = Mixture(mixture.weights, np.array([at[0] - 0.5, at[0] + 0.5, (at[1] + at[2]) / 2]), wide, "full")
     second = Mixture(mixture.weights, np.array([at[1], at[2], at[0]]), mixture.covariances, "full")
-    made = recombined([first.energies(x), second.energies(x)], weights, 30, np.random.default_rng(0))
-    sizes = {tuple(sorted(np.bincount(q.argmax(axis=1), minlength=3))) for q in made}
+    made = recombined(Solutions.of([first, second], x, np.ones(len(x))), 30, np.random.default_rng(0))
+    sizes = {tuple(sorted(np.bincount(found, minlength=3))) for found in labels(made, x)}
     assert (50, 50, 50) in sizes
 
 
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 @pytest.mark.parametrize("unit", [1.0, 1e8])
-def test_perturbations_are_responsibilities_however_far_groups_lie(unit: float) -> None:
-    x, mixture = groups(unit)
-    made = np.concatenate(list(perturbed(mixture, x, np.ones(len(x)), 60, np.random.default_rng(0))))
-    assert made.shape == (60, 150, 3)
-    np.testing.assert_allclose(made.sum(axis=2), 1.0, rtol=1e-9)
-    assert len({q.tobytes() for q in made}) > 50
+def test_perturbations_are_mixtures_however_far_groups_lie(unit: float, covariance_type: CovarianceType) -> None:
+    x, mixture = groups(unit, covariance_type)
+    made = perturbed(Solutions.of([mixture], x, np.ones(len(x))), 6.0, 60, np.random.default_rng(0))
+    assert len(made.weights) == 60 and len({one.tobytes() for one in made.means}) > 50
+    np.testing.assert_allclose(made.weights.sum(axis=1), 1.0, rtol=1e-9)
+    assert all(np.isfinite(found).all() for found in made)
+    for one in zip(*made, strict=True):
+        Mixture(*one, covariance_type).precision_factors()  # raises where a covariance is singular
+
+
+def test_two_components_that_are_merged_and_cut_keep_their_moments() -> None:
+    """The mean of all rows stays, whichever two components are new."""
+    x, mixture = groups()
+    two = Mixture(np.array([0.4, 0.6]), mixture.means[:2], mixture.covariances[:2], "full")
+    made = perturbed(Solutions.of([two], x, np.ones(len(x))), 6.0, 40, np.random.default_rng(0))
+    means = np.einsum("mk,mkd->md", made.weights, made.means)
+    kept = np.isclose(means, two.weights @ two.means).all(axis=1)
+    assert 15 < kept.sum() < 40  # the others gathered rows
+
+
+def test_gathered_rows_are_near_each_other() -> None:
+    x, mixture = groups(1000.0)
+    made = gathered(Solutions.of([mixture], x, np.ones(len(x))), 6.0, 30, np.random.default_rng(0))
+    changed = (made.means != mixture.means).any(axis=2)
+    assert (changed.sum(axis=1) == 1).all()
+    assert np.abs(made.covariances[changed]).max() < 10.0
+    assert made.weights[changed].min() > 6 / 150 / 2
 
 
 def test_a_search_ends_where_starts_agree() -> None:

@@ -138,18 +138,19 @@ class Gaussian:
         starts = EmStarts(np.exp(log_weights), theta.density.means, theta.density.covariances)
         is_long = max_iter > PLAIN_RUN
         rows, how = (block.columns[0], block.weights), (self.kind.name, self.floor)
-        ends = run_batch(*rows, starts, *how, max_iter - is_long, tol, accelerate=is_long, n_jobs=data.n_jobs)
+        kept: dict[str, Any] = {"n_jobs": data.n_jobs, "keeps_singular": True}
+        ends = run_batch(*rows, starts, *how, max_iter - is_long, tol, accelerate=is_long, **kept)
         paths = [(-own[1 : n + 1]).tolist() for own, n in zip(ends.history, ends.n_iter, strict=True)]
         converged = ends.converged
         if is_long:  # only an M-step tells what is on the floor
-            ends = run_batch(*rows, EmStarts(*ends[:3]), *how, 1, n_jobs=data.n_jobs)
+            ends = run_batch(*rows, EmStarts(*ends[:3]), *how, 1, **kept)
             paths = [[*path, -float(own[1])] for path, own in zip(paths, ends.history, strict=True)]
-        last = np.take_along_axis(ends.history, ends.n_iter[:, None], axis=1)[:, 0]
+        reached = np.take_along_axis(ends.history, ends.n_iter[:, None], axis=1)[:, 0]
         mass = data.total_weight * ends.weights
         law = mixture.law.solve(mass, theta.law, np.ones(len(mass)))
         return Ends(
             Parameters(Normals(ends.means, ends.covariances, ends.floored, ends.means), law),
-            Seen(-last, Sums(np.zeros((*mass.shape, 0)), mass)),
+            Seen(-reached, Sums(np.zeros((*mass.shape, 0)), mass)),
             np.array([len(path) for path in paths], dtype=np.intp),
             converged,
             paths,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 Effort = Literal["fast", "default", "best"]
 EFFORTS: tuple[Effort, ...] = ("fast", "default", "best")
 
@@ -34,6 +36,8 @@ class Plan:
         runs, such a number of starts and such a share of the finished ones reached it.
     least_hits : int
         Number of times that the best must have been reached.
+    agreed_share : float
+        Share of all runs at the best from which on one round without improvement is enough.
     starts_every : int
         Number of rounds between two with new starts instead of perturbations; 0: only the first has starts.
     n_kept : int
@@ -55,6 +59,7 @@ class Plan:
     sure_share: float = 0.75
     sure_starts: tuple[int, float] = (1, 0.0)
     least_hits: int = 3
+    agreed_share: float = np.inf
     starts_every: int = 2
     n_kept: int = 4
     n_beyond: int = 24

@@ -229,7 +229,7 @@ class Race(Generic[Theta]):
         is_sure = agree >= max(plan.sure_starts[0], plan.sure_starts[1] * starts) and hits >= plan.sure_share * n_finals
         if number >= plan.sure_rounds and improved == 0 and is_sure:
             return True
-        patience = plan.least_rounds
+        patience = 1 if hits >= plan.agreed_share * n_finals else plan.least_rounds
         return number >= patience and hits >= plan.least_hits and number - improved >= patience
 
     def _found(self) -> Found[Theta]:

@@ -21,6 +21,9 @@ CALL_OPERATIONS = 3e8
 CALL_BYTES = 1 << 24
 """Largest size of the responsibilities of one call, in bytes, if it has more than one start."""
 
+WORST = -1e300
+"""Log-likelihood of runs whose covariances rounding makes singular: below any other."""
+
 
 @dataclass(frozen=True)
 class EmRun:
@@ -156,8 +159,12 @@ def run_batch(
     *,
     accelerate: bool = False,
     n_jobs: int | None = None,
+    keeps_singular: bool = False,
 ) -> EmEnds:
-    """Run EM from a batch of mixtures, or of responsibilities (runs, n_rows, n_components): see `run_em`."""
+    """Run EM from a batch of mixtures, or of responsibilities (runs, n_rows, n_components): see `run_em`.
+
+    Where `keeps_singular`, a run whose covariances rounding makes singular ends on the floor at likelihood `WORST`.
+    """
     is_given = isinstance(starts, EmStarts)
     of_runs: NDArray[Any] = starts.means if isinstance(starts, EmStarts) else starts
     total, k = len(of_runs), of_runs.shape[1 if is_given else 2]
@@ -208,7 +215,9 @@ def run_batch(
     else:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(run, firsts))
-    if (status == 2).any():
+    singular = np.flatnonzero(status == 2)
+    if len(singular) and not keeps_singular:
         raise ValueError(singular_message(covariance_type))
+    ends.history[singular, :2], ends.n_iter[singular], ends.floored[singular] = WORST, 0, True
     ends.converged[:] = status == 1
     return ends

@@ -17,7 +17,7 @@ from majorant.engine.descent import Ends, Seen
 from majorant.engine.mixture import Parameters, Sums
 from majorant.engine.runs import split
 from majorant.laws.independent import Weights
-from majorant.models.gaussian_mixture.perturbations import perturbed, recombined
+from majorant.models.gaussian_mixture.perturbations import Solutions, perturbed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, WHITENED, Views, partitions
@@ -31,8 +31,6 @@ NEAR_FLOOR = 10.0
 """Multiple of the floor on the total covariance below which variances within groups are near it."""
 N_LOOKS = 2
 """Number of partitions that are tested for groups far apart."""
-RECOMBINED = 6
-"""One of so many perturbations recombines two solutions."""
 Theta = Parameters[Normals, Any]
 
 
@@ -126,14 +124,16 @@ class GaussianContest(MixtureContest):
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Theta]]:
-        """Return recombinations of pairs of solutions, and perturbations of the best one."""
-        on, tables = self.on(rows), []
-        if len(bases) > 1:
-            energies = [self.mixture_of(theta).energies(self.points) for theta in bases]
-            tables += list(recombined(energies, self.weights, size // RECOMBINED, draws))
-        for q in perturbed(self.mixture_of(bases[0]), self.points, self.weights, size - len(tables), draws):
-            tables += list(q)
-        return self._begun(on, [PERTURBATION] * size, [q.T for q in tables])
+        """Return perturbations of the solutions, half of them of the best one, and recombinations of pairs."""
+        k, mixtures = self.mixture.n_components, [self.mixture_of(theta) for theta in bases]
+        least = max(3.0, self.kind.least_size(k, self.model.d, self.total_weight))
+        begun = perturbed(Solutions.of(mixtures, self.points, self.weights), least, size, draws)
+        if isinstance(bases[0].law, Weights):
+            floored = np.zeros(begun.weights.shape, dtype=np.bool_)
+            density = Normals(begun.means, begun.covariances, floored, begun.means)
+            return [(PERTURBATION, theta) for theta in split(Parameters(density, Weights(begun.weights)))]
+        tables = [Mixture(*each, self.kind.name).posteriors(self.points)[1].T for each in zip(*begun, strict=True)]
+        return self._begun(self.on(rows), [PERTURBATION] * size, tables)
 
     def _begun(self, on: Any, names: list[str], responsibilities: list[Array]) -> list[NamedStart[Theta]]:
         """Return the parameters of responsibilities, in which a component without rows stays empty."""

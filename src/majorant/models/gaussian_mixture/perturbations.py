@@ -1,129 +1,260 @@
-"""Perturbations: components are merged and cut anew, or removed and others cut in two, or two solutions are mixed."""
+"""Perturbations of solutions, made from their parameters, so that most cost no pass over the rows.
+
+Two components are merged and cut anew, or one is removed and another cut in two, or one becomes that of a few rows near
+each other, or each component is taken from one of two solutions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.special import ndtr
 
-from majorant.solvers.covariance_types import triangle_to_matrix
-from majorant.solvers.gaussian import Array, Mixture, moments
+from majorant.solvers.covariance_types import DIAGONAL, SPHERICAL, TIED, Covariance
+from majorant.solvers.gaussian import Array, Mixture
+from majorant.solvers.gaussian_em import EmStarts
+
+RECOMBINED_SHARE = 1 / 6
+"""Share of perturbations that recombine two solutions."""
+
+GATHERED_SHARE = 1 / 3
+"""Share of the others that gather a few rows: the best solutions of few rows have small, tight components."""
 
 MERGE_SHARE = 0.5
 """Probability that two components are merged and cut anew, rather than one removed and another cut: near a good optimum
 the former gains several times as often."""
 
 N_DIRECTIONS = 20
-"""Directions of which half of the perturbations cut along the one that looks most like two groups."""
+"""Directions of which half of the cuts are along the one that looks most like two groups."""
 
 N_SEEN = 128
 """Rows, drawn by responsibility, from which it is told how a direction looks."""
 
-SHARPNESS = 4.0
-"""Slope of the soft cut, per standard deviation."""
+FARTHEST_CUT = 2.5
+"""Standard deviations from the mean within which a component is cut."""
+
+MOST_GATHERED = 4.0
+"""Largest size of a component of rows that are gathered, as a multiple of the smallest one."""
+
+RIDGE = 1e-2
+"""Share of the covariance of a component that those of gathered rows get, so that none is singular."""
+
+ROUNDING = 1e-13
+"""Share of all variance that covariances get on top, so that rounding makes none singular."""
 
 BATCH = 1 << 21
 """Approximate size of a batch in numbers."""
 
 
-def perturbed(
-    mixture: Mixture, points: Array, weights: Array, n_perturbations: int, random: np.random.Generator
-) -> Iterator[Array]:
-    """Yield responsibilities of this many perturbations, in batches (n_batch, n_points, n_components).
+@dataclass(frozen=True)
+class Solutions:
+    """Mixtures, best first, with the responsibilities that they give to rows in their coordinates.
 
-    Parameters
+    Attributes
     ----------
-    mixture : Mixture
-        Where to start from; at least two components.
+    kind : Covariance
+    weights, means, covariances : ndarray
+        Of all mixtures, of which each has at least two components.
     points : ndarray of shape (n_points, n_features)
-    weights : ndarray of shape (n_points,)
-    n_perturbations : int
-    random : numpy.random.Generator
+    row_weights : ndarray of shape (n_points,)
+    line : ndarray of shape (n_components * n_points,)
+        Number of a component of the best mixture plus the cumulative share of its rows, from which these are drawn.
+    labels : ndarray of shape (n_mixtures, n_points)
+        Most probable components.
     """
-    n = len(points)
-    energies = mixture.energies(points)
-    size = max(1, BATCH // (n * (4 + mixture.n_components)))
-    for first in range(0, n_perturbations, size):
-        yield _batch(energies, points, weights, min(size, n_perturbations - first), random)
+
+    kind: Covariance
+    weights: Array
+    means: Array
+    covariances: Array
+    points: Array
+    row_weights: Array
+    line: Array
+    labels: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, mixtures: Sequence[Mixture], points: Array, row_weights: Array) -> Solutions:
+        """Return mixtures with what is known of the rows."""
+        tables = np.stack([mixture.posteriors(points)[1].T for mixture in mixtures])
+        cumulative = np.cumsum(tables[0] * row_weights, axis=1)
+        shares = cumulative / np.maximum(cumulative[:, -1:], 1e-300)
+        line = (shares + np.arange(len(shares))[:, None]).ravel()
+        weights, means, covariances = (
+            np.stack([getattr(one, name) for one in mixtures]) for name in ("weights", "means", "covariances")
+        )
+        kind, labels = mixtures[0].covariance, tables.argmax(axis=1)
+        return cls(kind, weights, means, covariances, points, row_weights, line, labels)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def n_components(self) -> int:
+        return int(self.weights.shape[1])
+
+    def drawn(self, components: NDArray[np.intp], uniforms: Array) -> Array:
+        """Draw a row of each of these components of the best one, by inverse CDF."""
+        n = len(self.points)
+        found = np.searchsorted(self.line, components + uniforms, side="right") - components * n
+        return np.asarray(self.points[np.clip(found, 0, n - 1)])
+
+    @property
+    def parts(self) -> int:
+        """How many arrays of a mixture have an entry for each component."""
+        return 2 if self.kind is TIED else 3
+
+    def copies(self, base: NDArray[np.intp]) -> EmStarts:
+        """Return copies of mixtures."""
+        return EmStarts(self.weights[base], self.means[base], self.covariances[base])
+
+    def within_best(self, components: NDArray[np.intp]) -> Array:
+        """Return the covariances of components of the best one."""
+        own = self.covariances[0]
+        return np.asarray(np.broadcast_to(own, (len(components), *own.shape)) if self.kind is TIED else own[components])
 
 
-def recombined(energies: Sequence[Array], weights: Array, size: int, random: np.random.Generator) -> Array:
-    """Return responsibilities (size, n_points, n_components) of mixtures that take each component from one of two.
-
-    Components of two solutions are matched by the rows that they share.
+def perturbed(solutions: Solutions, least: float, size: int, random: np.random.Generator) -> EmStarts:
+    """Return this many mixtures near the best solution, or between two solutions.
 
     Parameters
     ----------
-    energies : sequence of ndarray of shape (n_points, n_components)
-        Of at least two solutions, see `Mixture.energies`.
-    weights : ndarray of shape (n_points,)
+    solutions : Solutions
+    least : float
+        Smallest number of rows of a component.
     size : int
     random : numpy.random.Generator
     """
-    tables = [_responsibilities(one) for one in energies]
-    k, out = energies[0].shape[1], []
-    for _ in range(size):
-        a, b = random.permutation(len(energies))[:2]
-        shared = np.einsum("i,ik,il->kl", weights, tables[a], tables[b])
-        match = linear_sum_assignment(shared, maximize=True)[1]
-        is_other = np.asarray(random.random(k) < 0.5)
-        if is_other.all() or not is_other.any():
-            is_other[random.integers(k)] ^= True
-        out.append(_responsibilities(np.where(is_other, energies[b][:, match], energies[a])))
-    return np.stack(out)
+    n_both = int(size * RECOMBINED_SHARE) if len(solutions) > 1 else 0
+    n_near = int(np.sum(random.random(size - n_both) < GATHERED_SHARE))
+    n_cut, most = size - n_both - n_near, max(1, BATCH // (N_SEEN * max(solutions.points.shape[1], 1)))
+    made = [cut(solutions, min(most, n_cut - a), random) for a in range(0, n_cut, most)]
+    made += [gathered(solutions, least, n_near, random), recombined(solutions, n_both, random)]
+    return EmStarts(*(np.concatenate(each) for each in zip(*made, strict=True)))
 
 
-def _batch(energies: Array, points: Array, weights: Array, n_perturbations: int, random: np.random.Generator) -> Array:
-    d, k = points.shape[1], energies.shape[1]
-    every = np.arange(n_perturbations)
-    i, j = np.argsort(random.random((n_perturbations, k)), axis=1, kind="stable")[:, :2].T
-    merges = (random.random(n_perturbations) < MERGE_SHARE) | (k == 2)
-    q = np.repeat(_responsibilities(energies)[None], n_perturbations, axis=0)
-    for component in np.unique(i[~merges]):
-        without = energies.copy()
-        without[:, component] = np.inf
-        q[~merges & (i == component)] = _responsibilities(without)
-    mass = q[every, :, j] + np.where(merges[:, None], q[every, :, i], 0.0)
-    share = mass * weights
-    total = np.maximum(share.sum(axis=1), 1e-300)[:, None]
-    mean = np.einsum("mn,nd->md", share, points) / total
-    covariance = triangle_to_matrix(moments(points, None, share.T, mean, "full")[:, 1 + d :] / total, d)
-    ridge = 1e-9 * np.trace(covariance, axis1=1, axis2=2) / d + 1e-12
-    covariance += ridge[:, None, None] * np.eye(d)
+def recombined(solutions: Solutions, size: int, random: np.random.Generator) -> EmStarts:
+    """Return mixtures that take each component from one of two solutions, matched by the rows that they share."""
+    k, parts = solutions.n_components, solutions.parts
+    first, second = np.zeros((2, size), dtype=np.intp)
+    match, is_other = np.zeros((size, k), dtype=np.intp), np.zeros((size, k), dtype=np.bool_)
+    for i in range(size):
+        first[i], second[i] = random.permutation(len(solutions))[:2]
+        pairs = solutions.labels[first[i]] * k + solutions.labels[second[i]]
+        shared = np.bincount(pairs, solutions.row_weights, minlength=k * k).reshape(k, k)
+        match[i] = linear_sum_assignment(shared, maximize=True)[1]
+        is_other[i] = random.random(k) < 0.5
+        if is_other[i].all() or not is_other[i].any():
+            is_other[i, random.integers(k)] ^= True
+    out = solutions.copies(first)
+    for ours, theirs in zip(out[:parts], solutions.copies(second)[:parts], strict=True):
+        matched = np.take_along_axis(theirs, match.reshape(size, k, *[1] * (theirs.ndim - 2)), axis=1)
+        ours[is_other] = matched[is_other]
+    return of_shares(out)
+
+
+def gathered(solutions: Solutions, least: float, size: int, random: np.random.Generator) -> EmStarts:
+    """Return copies of the best solution in which a component becomes that of a few rows nearest to a random one."""
+    x, row_weights, kind = solutions.points, solutions.row_weights, solutions.kind
+    total, k, every = float(row_weights.sum()), solutions.n_components, np.arange(size)
+    out, line = solutions.copies(np.zeros(size, dtype=np.intp)), np.cumsum(row_weights) / total
+    gone, metric = random.integers(k, size=(2, size))
+    centres = x[np.minimum(np.searchsorted(line, random.random(size), side="right"), len(x) - 1)]
+    sizes = np.minimum(least * MOST_GATHERED ** random.random(size), total / k)
+    within = solutions.within_best(metric)
+    away = x - centres[:, None]
+    distances = np.einsum("mnd,mnd->mn", away, _whitened(kind, within, away))
+    order = np.argsort(distances, axis=1, kind="stable")
+    before = np.cumsum(row_weights[order], axis=1) - row_weights[order]
+    most = int((before < sizes[:, None]).sum(axis=1).max(initial=0))
+    own = order[:, :most]
+    share = row_weights[own] * (before[:, :most] < sizes[:, None])
+    share = share / share.sum(axis=1, keepdims=True)
+    out.means[every, gone] = mean = np.einsum("mn,mnd->md", share, x[own])
+    if kind is not TIED:
+        squares = _squares(kind, (x[own] - mean[:, None]).reshape(-1, x.shape[1])).reshape(
+            *own.shape, *within.shape[1:]
+        )
+        out.covariances[every, gone] = _steadied(kind, np.einsum("mn,mn...->m...", share, squares) + RIDGE * within)
+    out.weights[every, gone] = sizes / total
+    return of_shares(out)
+
+
+def cut(solutions: Solutions, size: int, random: np.random.Generator) -> EmStarts:
+    """Return copies of the best solution in which a component, or two as one, is cut along a direction."""
+    kind, k, every = solutions.kind, solutions.n_components, np.arange(size)
+    out = solutions.copies(np.zeros(size, dtype=np.intp))
+    i, j = np.argsort(random.random((size, k)), axis=1, kind="stable")[:, :2].T
+    merges = (random.random(size) < MERGE_SHARE) | (k == 2)
+    mass = np.where(merges, out.weights[every, i], 0.0), out.weights[every, j]
+    whole = np.maximum(mass[0] + mass[1], 1e-300)
+    share = mass[0] / whole
+    apart = out.means[every, i] - out.means[every, j]
+    mean = out.means[every, j] + share[:, None] * apart
+    inside = [solutions.within_best(component) for component in (i, j)]
+    part = share.reshape(-1, *[1] * (inside[0].ndim - 1))
+    merged = part * inside[0] + (1 - part) * inside[1] + part * (1 - part) * _squares(kind, apart)
+    merged = _steadied(kind, merged)
+
+    def rows(uniforms: Array) -> Array:
+        first = uniforms < share[:, None]
+        scale = np.where(first, share[:, None], 1 - share[:, None])
+        rest = np.minimum((uniforms - np.where(first, 0.0, share[:, None])) / np.maximum(scale, 1e-300), 1 - 1e-9)
+        return solutions.drawn(np.where(first, i[:, None], j[:, None]), rest)
+
     # Directions are whitened differences of rows: another basis of the coordinates does not change them.
-    ends = _drawn(share, random.random((n_perturbations, 2 * N_DIRECTIONS)))
-    differences = points[ends[:, :N_DIRECTIONS]] - points[ends[:, N_DIRECTIONS:]]
-    axes = np.linalg.solve(covariance, differences.transpose(0, 2, 1)).transpose(0, 2, 1)
+    ends = rows(random.random((size, 2 * N_DIRECTIONS)))
+    differences = ends[:, :N_DIRECTIONS] - ends[:, N_DIRECTIONS:]
+    axes = _whitened(kind, merged, differences)
     lengths = np.sqrt(np.maximum(np.einsum("mja,mja->mj", axes, differences), 1e-300))
-    axes /= lengths[:, :, None]
-    chosen = axes[:, 0].copy()
-    looks = np.flatnonzero(random.random(n_perturbations) < 0.5)
-    if looks.size:
-        seen = _drawn(share[looks], (random.random((len(looks), 1)) + np.arange(N_SEEN)) / N_SEEN)
-        t = np.einsum("mna,mja->mjn", points[seen] - mean[looks, None], axes[looks])
-        t *= t
-        variance = t.sum(axis=2)
-        kurtosis = np.einsum("mjn,mjn->mj", t, t) / np.maximum(variance**2, 1e-300)
-        kurtosis[variance <= 0] = np.inf
-        chosen[looks] = axes[looks, kurtosis.argmin(axis=1)]
-    along = np.einsum("na,ma->mn", points, chosen) - np.einsum("ma,ma->m", mean, chosen)[:, None]
-    shift = random.standard_normal(n_perturbations)[:, None]  # far enough out for small groups at the edge
-    part = 1.0 / (1.0 + np.exp(-np.clip(SHARPNESS * (along - shift), -40.0, 40.0)))
-    q[every, :, i], q[every, :, j] = mass * part, mass * (1.0 - part)
-    return q
+    chosen = np.zeros(size, dtype=np.intp)
+    looks = np.asarray(random.random(size) < 0.5)
+    seen = rows((random.random((size, 1)) + np.arange(N_SEEN)) / N_SEEN)[looks] - mean[looks, None]
+    t = np.einsum("mna,mja->mjn", seen, axes[looks])
+    t *= t
+    variance = t.sum(axis=2)
+    kurtosis = np.einsum("mjn,mjn->mj", t, t) / np.maximum(variance**2, 1e-300)
+    kurtosis[variance <= 0] = np.inf
+    chosen[looks] = kurtosis.argmin(axis=1)
+    shift = differences[every, chosen] / lengths[every, chosen][:, None]
+    at = np.clip(random.standard_normal(size), -FARTHEST_CUT, FARTHEST_CUT)  # small groups lie at the edge
+    for component, side in ((i, 1.0), (j, -1.0)):  # a normal distribution, cut off below and above
+        beyond = ndtr(-side * at)
+        away = np.exp(-0.5 * at * at) / (np.sqrt(2 * np.pi) * beyond)
+        out.means[every, component] = mean + (side * away)[:, None] * shift
+        out.weights[every, component] = whole * beyond
+        if kind is not TIED:
+            squares = _squares(kind, shift)
+            less = (away * (away - side * at)).reshape(-1, *[1] * (squares.ndim - 1))
+            out.covariances[every, component] = merged - less * squares
+    return of_shares(out)
 
 
-def _drawn(mass: Array, uniforms: Array) -> NDArray[np.intp]:
-    """Draw points by each row of masses, by inverse CDF over one grid for all rows."""
-    cumulative = np.cumsum(mass, axis=1)
-    line = cumulative / np.maximum(cumulative[:, -1:], 1e-300)
-    offsets = np.arange(len(mass))[:, None]
-    drawn = np.searchsorted((line + offsets).ravel(), (uniforms + offsets).ravel(), side="right")
-    return np.asarray(np.clip(drawn.reshape(uniforms.shape) - offsets * mass.shape[1], 0, mass.shape[1] - 1))
+def of_shares(mixtures: EmStarts) -> EmStarts:
+    """Return mixtures with weights that sum to one."""
+    return mixtures._replace(weights=mixtures.weights / mixtures.weights.sum(axis=1, keepdims=True))
 
 
-def _responsibilities(energies: Array) -> Array:
-    q = np.exp(energies.min(axis=1, keepdims=True) - energies)
-    return np.asarray(q / q.sum(axis=1, keepdims=True))
+def _steadied(kind: Covariance, covariances: Array) -> Array:
+    """Return covariances with as much more variance as rounding may take off."""
+    if not kind.has_matrices:  # parts are taken off variances, and less than all
+        return covariances
+    spread = np.trace(covariances, axis1=1, axis2=2)[:, None, None]
+    return np.asarray(covariances + ROUNDING * spread * np.eye(covariances.shape[-1]))
+
+
+def _squares(kind: Covariance, x: Array) -> Array:
+    """Return the covariance of a type about zero of one row each."""
+    if kind.has_matrices:
+        return np.asarray(np.einsum("ma,mb->mab", x, x))
+    return np.asarray((x * x).mean(axis=1) if kind is SPHERICAL else x * x)
+
+
+def _whitened(kind: Covariance, covariances: Array, x: Array) -> Array:
+    """Return the inverse of each covariance times its vectors, (size, vectors, d)."""
+    if kind.has_matrices:
+        return np.asarray(np.linalg.solve(covariances, x.transpose(0, 2, 1)).transpose(0, 2, 1))
+    return np.asarray(x / (covariances[:, None, :] if kind is DIAGONAL else covariances[:, None, None]))

@@ -75,6 +75,7 @@ def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
         sure_share=0.5,
         sure_starts=(5, 0.5),
         least_hits=1,
+        agreed_share=0.7,
         starts_every=0,
         n_kept=8,
     )
