@@ -420,6 +420,7 @@ NB_MODULE(_kernels, m) {
     bind_gauss(m);
     bind_box_searches(m);
     bind_swap(m);
+    bind_gaps(m);
     bind_categories(m);
     bind_chains(m);
     bind_softmax(m);

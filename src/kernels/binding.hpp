@@ -47,6 +47,7 @@ void bind_box_searches(nb::module_& m);
 void bind_categories(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_flows(nb::module_& m);
+void bind_gaps(nb::module_& m);
 void bind_grids(nb::module_& m);
 void bind_intervals(nb::module_& m);
 void bind_medoids(nb::module_& m);

@@ -25,6 +25,13 @@ struct Gaussians {
     const double* offsets;  // (k), infinite for an absent component
 };
 
+// Components by their covariances.
+struct GaussMixture {
+    int64_t k, d;
+    Covariance type;
+    const double *weights, *means, *covariances;  // (k), (k, d), and as covariances of the type
+};
+
 // What a pass adds up, each sum weighted.
 struct GaussTotals {
     double free = 0.0;     // free energies

@@ -196,6 +196,14 @@ struct Categories {
 using CategoryEm = double (*)(const Categories& rows, int64_t k, int64_t max_steps, double tolerance, double* weights,
                               double* probabilities, double* path, int64_t* steps, bool* converged);
 
+// Rows with missing entries (NaN) of at most 64 columns: the pass of `gauss_pass`, of the densities of observed entries.
+// Moments are those of completed rows as they are expected given these, and each component has a last number, minus the
+// entropies of its missing entries: (k, 2 + d + second moments). False where a covariance is
+// singular.
+template <class T>
+using GaussGaps = bool (*)(int64_t n, const T* x, const double* w, const GaussMixture& mixture, double beta, double* moments,
+                           GaussTotals* totals);
+
 struct Kernels {
     const char* isa;
     Table<float> f32;
@@ -213,6 +221,8 @@ struct Kernels {
     BagKernels<double> bags_f64;
     GridKernels<float> grids_f32;
     GridKernels<double> grids_f64;
+    GaussGaps<float> gauss_gaps_f32;
+    GaussGaps<double> gauss_gaps_f64;
 };
 
 namespace baseline { extern const Kernels kernels; }

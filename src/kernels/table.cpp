@@ -7,6 +7,7 @@
 #include "cover.hpp"
 #include "gauss.hpp"
 #include "gauss_em.hpp"
+#include "gauss_gaps.hpp"
 #include "gauss_step.hpp"
 #include "grids.hpp"
 #include "isa.hpp"
@@ -41,6 +42,6 @@ extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
                       category_em, {response_losses, response_sums}, {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
-                      grids<float>, grids<double>};
+                      grids<float>, grids<double>, gauss_gaps<float>, gauss_gaps<double>};
 
 }  // namespace majorant::MAJORANT_ISA

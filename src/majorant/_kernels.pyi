@@ -37,6 +37,16 @@ def gauss_pass(
     free: Array | None = None,
     q: Array | None = None,
 ) -> tuple[float, float]: ...
+def gauss_gaps(
+    x: Array,
+    w: Array | None,
+    weights: Array,
+    means: Array,
+    covariances: Array,
+    covariance_type: int,
+    beta: float,
+    moments: Array,
+) -> tuple[bool, float, float]: ...
 def gauss_moments(x: Array, w: Array | None, means: Array, q: Array, covariance_type: int, out: Array) -> None: ...
 def softmax_pass(
     x: Array,

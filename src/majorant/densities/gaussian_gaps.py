@@ -14,7 +14,6 @@ of completed rows expected at these parameters. Statistics therefore depend on t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from majorant import _kernels
 from majorant.data.chunks import Block
 from majorant.data.patterns import Pattern, patterns
 from majorant.densities.coordinates import Coordinates
@@ -30,6 +30,9 @@ from majorant.engine.mixture import Array, Table
 from majorant.solvers.covariance_types import FULL, Covariance, times
 from majorant.solvers.gaussian import Mixture, moments
 from majorant.solvers.gaussian_missing import Completion
+
+MOST_COLUMNS = 64
+"""Columns whose missing entries compiled code tells apart."""
 
 
 class GaussianGaps:
@@ -94,21 +97,24 @@ class GaussianGaps:
     def fused_pass(
         self, theta: Normals, log_weights: Array, rows: Block, beta: float
     ) -> tuple[Array, Array, Array, Array] | None:
-        """Compute one run in the kernel, pattern by pattern; for several runs, tables are cheaper."""
-        groups = _groups(rows)
-        if len(theta.means) > 1 or not all(group.observed.any() for group in groups):
+        """Compute each run in compiled code; None where columns are too many for it, or a covariance is singular."""
+        x, runs, k = rows.columns[0], *theta.means.shape[:2]
+        if self.coordinates is None and not np.isnan(x).any():
+            whole = self.model.fused_pass(theta, log_weights, rows, beta)
+            return None if whole is None else (*whole[:3], np.concatenate([whole[3], np.zeros((runs, k, 1))], axis=2))
+        if x.shape[1] > MOST_COLUMNS:
             return None
-        free, entropy, weights = 0.0, 0.0, np.exp(log_weights[0])
-        whole = replace(self.in_rows(theta, 0, len(weights)), weights=weights)
-        mass, total = np.zeros(len(weights)), np.zeros((len(weights), self.width))
-        for group in groups:
-            part, own = Completion(whole, group.observed), self._entries(group, rows)
-            w = None if rows.weights is None else rows.weights[group.rows]
-            value, spread, sums = part.marginal.tight_moments(own, w, beta)
-            free, entropy, mass = free + value, entropy + spread, mass + sums[:, 0]
-            total += whole_moments(part, sums)
-        free += self.volume * rows.weight
-        return np.array([free]), np.array([entropy]), mass[None], total[None]
+        x, weights = np.ascontiguousarray(x), np.exp(log_weights)
+        free, entropy, sums = np.empty(runs), np.empty(runs), np.empty((runs, k, self.width))
+        for run in range(runs):
+            own = self.in_rows(theta, run, k)
+            at = weights[run], np.ascontiguousarray(own.means), np.ascontiguousarray(own.covariances).ravel()
+            is_done, free[run], entropy[run] = _kernels.gauss_gaps(
+                x, rows.weights, *at, own.covariance.code, beta, sums[run]
+            )
+            if not is_done:
+                return None
+        return free + self.volume * rows.weight, entropy, sums[:, :, 0], sums
 
     def _parts(
         self, theta: Normals | None, shape: tuple[int, int], rows: Block

@@ -38,7 +38,7 @@ from majorant.models.gaussian_mixture.given import (
 from majorant.models.gaussian_mixture.lifting import lifted
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
-from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, search, winner
+from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, search, tried, winner
 from majorant.models.gaussian_mixture.words import (
     FEW_ROWS,
     components_block,
@@ -369,7 +369,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             entry = entered(loop="mixture", start=start, rows=on.data.n_units, tol=tol, max_iter=max_iter)
             ends = descend(on, start, tol=tol, max_iter=max_iter, accelerate=False, entry=entry)
         else:
-            return super()._ends(contest, found, on)
+            return super()._ends(contest, tried(contest, found, on), on)
         self.trace_ = touching(ends.paths[0] or ends.objective.tolist())
         return ends
 

@@ -17,13 +17,15 @@ from majorant.data.units import blocks_of
 from majorant.densities.coordinates import frames
 from majorant.densities.gaussian import Gaussian
 from majorant.densities.gaussian_gaps import GaussianGaps
+from majorant.engine.descent import descend
 from majorant.engine.mixture import Mixture as Model
 from majorant.engine.mixture import OnData
+from majorant.engine.runs import split, stacked
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
 from majorant.models.gaussian_mixture.far_groups import within_far_groups
 from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, total_gaussian
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
-from majorant.models.gaussian_mixture.rows import StandardRows
+from majorant.models.gaussian_mixture.rows import MOST_POINTS, StandardRows
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Views
 from majorant.search.contestants import Found, best_of
 from majorant.search.effort import Plan
@@ -42,6 +44,9 @@ FEW_ROWS = 50
 MOST_PATTERNS = 64
 """The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
 otherwise, as each pattern costs its own pass."""
+TRIALS = (6, 3), (15, 1)
+"""Steps of EM on the observed entries after which solutions of a search over filled rows are compared, and how many
+continue."""
 STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
 """With missing entries, directions of variance below the rounding of the total covariance count as constant."""
 
@@ -204,6 +209,22 @@ def search(
     if released is not None:
         out.append((released, Race(released, verbose).find(draws)))
     return out
+
+
+def tried(contest: GaussianContest, found: Found[Theta], on: OnData) -> Found[Theta]:
+    """Return what was found on rows that were filled in, with the solution that is best on the observed entries."""
+    runs = list(found.optima)
+    if not contest.is_filled or len(runs) < 2 or on.data.n_units > MOST_POINTS:
+        return found
+    for n_steps, n_kept in TRIALS:
+        ends = descend(on, stacked([run.theta for run in runs]), tol=contest.tol, max_iter=n_steps)
+        each = zip(runs, split(ends.theta), split(ends.seen), ends.objective.tolist(), strict=True)
+        moved = [
+            replace(run, theta=theta, objective=value, degenerate=contest.judged(replace(ends, theta=theta, seen=seen)))
+            for run, theta, seen, value in each
+        ]
+        runs = sorted(moved, key=lambda run: run.rank)[:n_kept]
+    return replace(found, best=replace(found.best, theta=runs[0].theta))
 
 
 def winner(raced: Sequence[tuple[GaussianContest, Found[Theta]]]) -> tuple[GaussianContest, Found[Theta]]:
