@@ -191,7 +191,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 w = np.ones(len(X)) if weights is None else weights
                 rows = np.flatnonzero(w > 0)
                 distances, w = X[np.ix_(rows, rows)] if len(rows) < len(X) else X, w[rows]
-                n_distinct = len(np.unique(((distances == 0) & (distances.T == 0)).argmax(axis=1)))
+                zeros = distances == 0
+                is_distinct = np.count_nonzero(zeros) == len(rows)
+                n_distinct = len(rows) if is_distinct else len(np.unique((zeros & zeros.T).argmax(axis=1)))
             else:
                 rows, w = _distinct(X, weights)
                 _check_memory(len(rows))
