@@ -176,17 +176,17 @@ def test_each_descent_has_steps_of_its_own() -> None:
     first, *others = model.search_.starts
     assert first.n_iter == one.n_iter_ == len(one.trace_) == one.search_.starts[0].n_iter
     assert len({start.n_iter for start in others}) > 1
-    assert max(start.n_iter for start in model.search_.starts) <= model.n_iter_
+    assert min(start.n_iter for start in model.search_.starts) <= model.n_iter_ == len(model.trace_)
 
 
 def test_perturbations_that_move_nothing_are_no_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nearly every row is a medoid, most rows drawn are, too."""
     X = np.random.default_rng(0).normal(size=(12, 2))
     tried = medoid_search(cdist(X, X), np.ones(12), 10, seed=0)
-    assert sum(kind == "perturbation" for kind, *_ in tried.optima) >= 9  # ten returns, the start among them
+    assert len(tried.optima) >= 10  # as many returns, the starts among them
     monkeypatch.setattr(_Places, "perturb", lambda self, draws, anywhere: None)
     found = medoid_search(cdist(X, X), np.ones(12), 10, seed=0)
-    assert [kind for kind, *_ in found.optima] == ["seeds"]
+    assert {kind for kind, *_ in found.optima} == {"seeds"}
 
 
 def test_saved_reported_and_shown(tmp_path: Path) -> None:

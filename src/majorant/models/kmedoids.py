@@ -86,7 +86,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     metric_params : dict, optional
         Further arguments of the distance, such as ``{"p": 3}`` of "minkowski".
     effort : {"fast", "default", "best"}, default="default"
-        How long the search goes on: one start; perturbations for a few times the work of that start; three starts and
+        How long the search goes on: one start; four starts, and perturbations for twice the work of one; four, and
         perturbations for far longer. It stops early when perturbations keep leading back to the best.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.

@@ -51,7 +51,7 @@ class MedoidPlan:
     work: float
 
 
-EFFORTS = {"fast": MedoidPlan(1, 0, 0, 0), "default": MedoidPlan(1, 1000, 1, 3), "best": MedoidPlan(3, 10000, 5, 200)}
+EFFORTS = {"fast": MedoidPlan(1, 0, 0, 0), "default": MedoidPlan(4, 1000, 1, 2), "best": MedoidPlan(4, 10000, 5, 200)}
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,9 @@ def medoid_search(
     seed : int
         Seed of all random draws.
     effort : {"fast", "default", "best"} or MedoidPlan
-        "fast": one start, no perturbations. "default": perturbations for a few times the work of one start, fewer once
-        as many as there are medoids have led back to the best. "best": three starts, and perturbations for far longer.
+        "fast": one start, no perturbations. "default": four starts, and perturbations for twice the work of one, fewer
+        once as many as there are medoids have led back to the best. "best": as many starts, and perturbations for far
+        longer.
 
     Returns
     -------
