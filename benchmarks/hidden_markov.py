@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -112,9 +112,12 @@ def one_pass(n: int) -> None:
         columns = (*(column for one in model.emissions_ for column in one.read(X)), groups)
         mixture = Mixture(model._density(), model._chain(), K)
         on, theta = OnData(mixture, Chunks(blocks_of(columns, None, groups))), model._theta()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         own = quickest(lambda on=on, theta=theta: on.moved(theta, on.seen(theta), np.ones(1)))  # type: ignore[misc]
-        more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        tracemalloc.start()
+        on = OnData(mixture, Chunks(blocks_of(columns, None, groups)))  # without what passes keep beside the rows
+        on.seen(theta)
+        more = tracemalloc.get_traced_memory()[1] / 2**20
+        tracemalloc.stop()
         print(f"one pass, n = {n}, {sequences} sequences: {own:.3f} s CPU, {more:.0f} MB beyond the data", flush=True)
         theirs = peer(n_iter=1, tol=0.0)
         if theirs is not None:

@@ -22,6 +22,8 @@ PLAIN_STEPS = 6
 """Number of steps before the first extrapolation, as the first ones say little about the slow directions."""
 LONGEST_EXTRAPOLATION = 64.0
 MOST_SHORTENINGS = 8
+LEAST_SHARE = 0.1
+"""Smallest factor of a count in one extrapolation, as EM cannot leave zero."""
 
 
 @dataclass(frozen=True)
@@ -234,3 +236,12 @@ def squared_extrapolation(first: Array, second: Array, third: Array) -> Array:
     length = np.divide(np.sqrt(np.sum(move**2, axis=1)), size, out=np.ones(len(size)), where=size > 0)
     a = np.clip(length, 1.0, LONGEST_EXTRAPOLATION)[:, None]
     return np.asarray(first + 2 * a * move + a**2 * bend)
+
+
+def further(first: Array, second: Array, third: Array, *, signed: bool = False) -> Array:
+    """Extrapolate three batches of arrays; numbers that are not `signed` are counts, and stay positive."""
+    flat = [a.reshape(len(a), -1) for a in (first, second, third)]
+    out = squared_extrapolation(*flat)
+    if not signed:
+        out = np.where(flat[2] > 0, np.maximum(out, LEAST_SHARE * flat[2]), out)
+    return out.reshape(third.shape)

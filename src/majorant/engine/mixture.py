@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block, Chunks
-from majorant.engine.descent import Seen, squared_extrapolation
+from majorant.engine.descent import Seen, further
 from majorant.engine.latents import Latent, as_soft
 from majorant.engine.problem import Bound
 from majorant.engine.runs import mapped
+from majorant.engine.stretches import InStretches, pass_in_stretches
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
@@ -323,6 +324,10 @@ class Mixture:
     def _fused(self) -> FusedPass | None:
         return self.density if isinstance(self.density, FusedPass) else None  # checking a protocol takes time
 
+    @cached_property
+    def _stretched(self) -> InStretches | None:
+        return self.law if self.beta == 1.0 and isinstance(self.law, InStretches) else None
+
     def pass_over(self, theta: Parameters[Any, Any], block: Block) -> Seen:
         """Return the log-likelihood and statistics of a block, for every run of a batch."""
         return self._pass(theta, block)[0]
@@ -335,6 +340,11 @@ class Mixture:
             if fused is not None:
                 free, entropy, mass, statistics = fused
                 return Seen(free, Sums(statistics, mass)), lambda: entropy
+        if self._stretched is not None:
+            long = pass_in_stretches(self.density, self._stretched, theta.density, theta.law, rows, units)
+            if long is not None:
+                value, sums, own, entropy = long
+                return Seen(-value, Sums(sums, own)), entropy
         found = self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
         statistics = self.density.statistics(theta.density, rows, found.responsibilities)
         return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy
@@ -413,29 +423,17 @@ class OnData:
         density, law = self.mixture.density, self.mixture.law
         one = np.ones(len(seen[0].objective))
         if getattr(density, "statistics_are_free", False) and getattr(law, "statistics_are_free", False):
-            sums = mapped(_further, *(s.statistics for s in seen))
+            sums = mapped(further, *(s.statistics for s in seen))
             return self.mixture.solved(sums, path[2], one)
         if not isinstance(density, Coordinates):
             return None
-        there = density.theta_of(_further(*(density.vector(p.density) for p in path), signed=True), path[2].density)
+        there = density.theta_of(further(*(density.vector(p.density) for p in path), signed=True), path[2].density)
         if getattr(law, "goes_on_in_sums", False):
-            return Parameters(there, law.solve(_further(*(s.statistics.law for s in seen)), path[2].law, one))
+            return Parameters(there, law.solve(further(*(s.statistics.law for s in seen)), path[2].law, one))
         if not isinstance(law, Coordinates):
             return None
-        own = _further(*(law.vector(p.law) for p in path), signed=True)
+        own = further(*(law.vector(p.law) for p in path), signed=True)
         return Parameters(there, law.theta_of(own, path[2].law))
-
-
-LEAST_SHARE = 0.1
-"""Smallest factor of a count in one extrapolation, as EM cannot leave zero."""
-
-
-def _further(first: Array, second: Array, third: Array, *, signed: bool = False) -> Array:
-    flat = [a.reshape(len(a), -1) for a in (first, second, third)]
-    out = squared_extrapolation(*flat)
-    if not signed:
-        out = np.where(flat[2] > 0, np.maximum(out, LEAST_SHARE * flat[2]), out)
-    return out.reshape(third.shape)
 
 
 class SingleRun:

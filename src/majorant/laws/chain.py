@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +15,7 @@ from majorant.engine.mixture import Array, Limits, Posterior, Table
 from majorant.laws.grouped import boundaries
 from majorant.laws.independent import weighted
 from majorant.laws.stationary import law_slopes, stationary_law, stationary_steps
+from majorant.laws.stretches import LONG, pass_over, stretches_of
 from majorant.registry import value_class
 
 FLOOR = 1e-10
@@ -108,6 +109,32 @@ class Chain:
         statistics = np.concatenate([first, counts.reshape(runs, -1)], axis=1)
         entropy = partial(self._entropy, of_possible, phi, log_density, q, statistics)
         return Posterior(weighted(each, w), q, statistics, entropy, each)
+
+    def in_stretches(
+        self, phi: Steps, units: Block, log_density: Callable[[slice], Table], visit: Callable[[slice, Table], None]
+    ) -> tuple[Array, Array, Callable[[], Array]] | None:
+        """Return what `posterior` does of long sequences but their tables; None where all are short."""
+        offsets = offsets_of(units)
+        if np.diff(offsets).max() <= LONG:
+            return None
+        stretches = stretches_of(offsets, weights_of_sequences(units))
+        found = pass_over(phi.start, phi.steps, stretches, log_density, lambda at, q, _: visit(at, q))
+        if found is None:
+            return None
+        value, first, counts = found
+        statistics = np.concatenate([first, counts.reshape(len(first), -1)], axis=1)
+
+        def entropy() -> Array:
+            of_rows = np.zeros(len(value))
+
+            def look(at: slice, q: Table, table: Table) -> None:
+                with np.errstate(invalid="ignore"):
+                    of_rows[:] += np.where(q > 0, q * table, 0.0).sum(axis=(1, 2))
+
+            pass_over(phi.start, phi.steps, stretches, log_density, look)
+            return np.asarray(value - of_rows - self.expected_log_prior(statistics, phi))
+
+        return value, statistics, entropy
 
     def _by_scores(
         self,
