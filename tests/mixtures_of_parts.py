@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Chunks
 from majorant.data.units import blocks_of
-from majorant.densities import Bernoulli, Categorical, Normal, Ordinal, Poisson, Product
+from majorant.densities import Bernoulli, Categorical, Gamma, Normal, Ordinal, Poisson, Product, VonMises
 from majorant.engine.mixture import Mixture, OnData
 from majorant.laws import ByPopulation, Chain, Gated, GatedChain, Grouped, Independent, Known
 
@@ -34,6 +34,8 @@ DENSITIES: dict[str, Any] = {
     "ordinal": lambda: Ordinal([3] * D),
     "normal": lambda: Normal(np.arange(D, dtype=float), np.full(D, 2.0)),
     "normal, shared variances": lambda: Normal(np.arange(D, dtype=float), np.full(D, 2.0), shared=True),
+    "gamma": lambda: Gamma(D),
+    "von Mises": lambda: VonMises(D),
     "product": lambda: Product([("answers", Bernoulli(D)), ("counts", Poisson(D))]),
 }
 
@@ -47,6 +49,10 @@ def columns_of(density: str, seed: int) -> list[Array]:
         first = first + np.minimum(counts // 3, 1)  # 0, 1 and 2, some cells missing
     if density.startswith("normal"):
         first = first + random.normal(size=(N, D))
+    if density == "gamma":
+        first = random.gamma(1 + 3 * first, 2.0)
+    if density == "von Mises":
+        first = np.where(np.isnan(first), np.nan, random.vonmises(3 * np.nan_to_num(first), 2.0))
     return [first, counts] if density == "product" else [first]
 
 

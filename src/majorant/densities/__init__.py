@@ -5,6 +5,7 @@ from majorant.densities.natural import Bernoulli, Natural, Poisson
 from majorant.densities.negative_binomial import NegativeBinomial
 from majorant.densities.normal import Normal
 from majorant.densities.ordinal import Ordinal
+from majorant.densities.pairs import Gamma, VonMises
 from majorant.densities.product import Product
 from majorant.densities.regression import GaussianRegression, Predictors, Regression
 from majorant.densities.variance_rule import VarianceRule
@@ -12,6 +13,7 @@ from majorant.densities.variance_rule import VarianceRule
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "Gamma",
     "GaussianRegression",
     "Natural",
     "NegativeBinomial",
@@ -22,4 +24,5 @@ __all__ = [
     "Product",
     "Regression",
     "VarianceRule",
+    "VonMises",
 ]

@@ -91,7 +91,7 @@ class NegativeBinomial:
             size = np.where(excess > 0, positive**2 / np.maximum(excess, TINY), SIZES[1])
             return np.concatenate([mean, np.clip(size, *SIZES)], axis=2)
         gap = np.log(positive) + rates / safe / positive - 1 - logs / safe
-        size = np.where(there & (mean > TINY), _shape(gap), theta[:, :, self.d :])
+        size = np.where(there & (mean > TINY), shape_of(gap), theta[:, :, self.d :])
         return np.concatenate([mean, size], axis=2)
 
     def score(self, statistics: Array, theta: Array) -> Array:
@@ -133,7 +133,7 @@ class NegativeBinomial:
         return np.asarray(random.poisson(mean / size * random.standard_gamma(size)), dtype=np.float64)
 
 
-def _shape(gap: Array) -> Array:
+def shape_of(gap: Array) -> Array:
     """Solve log r - digamma(r) = gap, for gaps above zero."""
     gap = np.clip(gap, 1e-8, 1e8)
     r = np.clip((3 - gap + np.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap), *SIZES)

@@ -22,7 +22,8 @@ from majorant.formulas import column_of
 from majorant.models.covariates import told, undetermined
 from majorant.models.formula_estimator import FromFormula
 from majorant.models.hidden_markov.contest import SequenceContest
-from majorant.models.hidden_markov.emissions import Emission, LinesEmission, emissions
+from majorant.models.hidden_markov.emission import Emission
+from majorant.models.hidden_markov.emissions import LinesEmission, emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
@@ -73,6 +74,9 @@ PLAN = Plan(
             "covariances_": "full:kww tied:kww diag:kw spherical:k",
             "rates_": "kr",
             "sizes_": "kr",
+            "shapes_": "kr",
+            "directions_": "kr",
+            "concentrations_": "kr",
             "probabilities_": "k*",
             "intercept_": "k*",
             "coef_": "k*",
@@ -94,10 +98,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     n_components : int, default=1
         Number of states.
     emission : str or list of str, default="gaussian"
-        How rows come from a state: "gaussian", "student", "poisson", "negative_binomial", "bernoulli", "categorical" or
-        "regression". A list has one for each column, which are then independent given the state. "student" rows, some
-        of which lie far out, have all their cells or none. "regression" is Markov switching: a line of the first column
-        of X on the others, with a constant; own lags are columns too.
+        How rows come from a state: "gaussian", "student", "gamma" (positive numbers), "von_mises" (directions in
+        radians), "poisson", "negative_binomial", "bernoulli", "categorical" or "regression". A list has one for each
+        column, which are then independent given the state. "student" rows, some of which lie far out, have all their
+        cells or none. "regression" is Markov switching: a line of the first column of X on the others, with a constant;
+        own lags are columns too.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
@@ -144,6 +149,10 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         Of Gaussian rows, in scikit-learn's shapes, but that "tied" has a copy for each state.
     scale_matrices_, degrees_of_freedom_ : ndarray
         Of Student rows, beside ``means_``: in the shapes of covariances, and (n_components,).
+    shapes_ : ndarray of shape (n_components, n_features)
+        Of gamma rows, beside ``means_``: a variance is ``mean**2 / shape``.
+    directions_, concentrations_ : ndarray of shape (n_components, n_features)
+        Of directions.
     intercept_, coef_, variances_ : ndarray of shape (n_components, ...)
         Of lines.
     rates_, sizes_, probabilities_ : ndarray of shape (n_components, ...)

@@ -17,7 +17,8 @@ from majorant.data.units import blocks_of, distinct_units
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.laws import Chain, GatedChain, Known
-from majorant.models.hidden_markov.emissions import Emission, Learn, product_of, with_levels
+from majorant.models.hidden_markov.emission import Emission
+from majorant.models.hidden_markov.emissions import Learn, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.formula import SeriesFormula

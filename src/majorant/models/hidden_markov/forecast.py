@@ -13,7 +13,7 @@ from scipy.stats import norm
 from majorant._numbers import briefly
 from majorant._validation import check_real
 from majorant.engine.mixture import Array
-from majorant.models.hidden_markov.emissions import Emission
+from majorant.models.hidden_markov.emission import Emission
 
 
 def marginal_of(
@@ -129,8 +129,9 @@ def forecast_of(
     marginals = tuple(marginal_of(parts, names, estimates, part.first + j) for part, j in told)
     ranges = [(part.values(j), part.is_discrete) for part, j in told]
     table = np.stack(states, axis=1)
-    means = np.concatenate([np.asarray(own.mean()).reshape(table.shape[2], 1) for own in marginals], axis=1)
-    return Forecast(table, table @ means, sequences, marginals, tuple(ranges))
+    of_mixture = (getattr(own, "mean_of", lambda states, own=own: states @ np.asarray(own.mean())) for own in marginals)
+    means = np.concatenate([np.asarray(mean(table)).reshape(*table.shape[:2], 1) for mean in of_mixture], axis=2)
+    return Forecast(table, means, sequences, marginals, tuple(ranges))
 
 
 def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.data.chunks import Source
 from majorant.data.units import blocks_of
 from majorant.formulas import column_of, is_table
-from majorant.models.hidden_markov.emissions import Emission
+from majorant.models.hidden_markov.emission import Emission
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,8 @@ from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import refuse_non_finite, unobserved_message
 from majorant.data.storage import StoredRows, is_dask
 from majorant.engine.mixture import Array
-from majorant.models.hidden_markov.emissions import CategoricalEmission, Emission
+from majorant.models.hidden_markov.emission import Emission
+from majorant.models.hidden_markov.emissions import CategoricalEmission
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, sequence_codes, weights_of_rows
 from majorant.models.mixture_rows import refuse_torn_groups
