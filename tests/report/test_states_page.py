@@ -95,8 +95,10 @@ def test_residuals_tell_rows_that_are_related_beyond_their_states() -> None:
         noise[t] = 0.8 * noise[t - 1] + random.normal()
     related = (np.repeat([0.0, 30.0], 150) + noise)[:, None]
     unrelated = (np.repeat([0.0, 30.0], 150) + random.normal(size=300))[:, None]
+    skewed = (np.repeat([0.0, 30.0], 150) + np.minimum(random.gamma(2.0, 1.0, 300), 5.0))[:, None]
     for X, said in (
-        (unrelated, "The residuals are as those of a model that is right."),
+        (unrelated, "The residuals are as those of a model that is right: normal, and unrelated."),
+        (skewed, "Residuals of x1 are not as a normal distribution has them."),
         (related, 'Rows of <span class="column">x1</span> are related beyond what the states explain.'),
     ):
         model = mj.HiddenMarkovModel(2, effort="fast", random_state=0).fit(X)
@@ -105,6 +107,14 @@ def test_residuals_tell_rows_that_are_related_beyond_their_states() -> None:
         assert re.sub("<[^>]*>", "", section.headline) == re.sub("<[^>]*>", "", said)
         assert section.figure.count("<svg") == 2
     assert "the correlation with one row before is 0." in re.sub("<[^>]*>", "", section.notes[-1])
+
+
+def test_more_states_than_colours_have_lanes() -> None:
+    x = np.random.default_rng(3).normal(np.tile(np.repeat([0.0, 9.0, 20.0, 40.0], 10), 3))[:, None]
+    model = mj.HiddenMarkovModel(4, random_state=0, effort="fast").fit(x)
+    section = states_section(measured(model, x))
+    assert section is not None and "the lanes below tell the state of each" in section.notes[0]
+    assert section.figure.count('<rect class="fill-mid"') == 2 * 12  # stretches, in the wide and the narrow figure
 
 
 def test_states_are_those_of_the_path_and_have_their_own_name() -> None:

@@ -343,8 +343,8 @@ class Mixture:
         if self._stretched is not None:
             long = pass_in_stretches(self.density, self._stretched, theta.density, theta.law, rows, units)
             if long is not None:
-                value, sums, own, entropy = long
-                return Seen(-value, Sums(sums, own)), entropy
+                value, sums, own, spread = long
+                return Seen(-value, Sums(sums, own)), spread
         found = self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
         statistics = self.density.statistics(theta.density, rows, found.responsibilities)
         return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy

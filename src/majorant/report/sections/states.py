@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 MOST_ROWS = 300
 TOP, HEIGHT = 36.0, 260.0
 LEVEL = 0.9
+LANE = 13.0
 MOST_STEPS = 10
 MOST_LISTED = 10
 """Rows of the forecast that the page shows; its copies have all."""
@@ -47,7 +48,7 @@ def states_section(mixture: Mixture) -> Section | None:
         "Series",
         words.headline(series.path, series.begins),
         figure("states", label, lambda size: draw(size, y, path, begins, mixture.k, drawn, name)),
-        words.notes(escaped(name), len(y), mixture.n_rows, n_sequences, n_ahead),
+        words.notes(escaped(name), len(y), mixture.n_rows, n_sequences, n_ahead, mixture.k > N_COLOURS),
         table=None if ahead is None else forecast_table(series, ahead),
     )
 
@@ -125,4 +126,22 @@ def draw(
         if points:
             scatter(canvas, points, state if k <= N_COLOURS else 0, component_class(state, k), 2.6)
     canvas.height = bottom + 46
+    if k > N_COLOURS:
+        draw_lanes(canvas, path, begins, k, x_scale)
     return canvas
+
+
+def draw_lanes(canvas: Canvas, path: NDArray[np.int64], begins: NDArray[np.bool_], k: int, x_scale: Linear) -> None:
+    """Draw a lane for each state below the series, filled where the path is in it: there are more than colours."""
+    top = canvas.height + 14
+    canvas.text(x_scale(0.0), top - 6, "state", "axis-title")
+    cuts = np.flatnonzero((np.diff(path) != 0) | begins[1:]) + 1
+    stretches = [(int(rows[0]), len(rows)) for rows in np.split(np.arange(len(path)), cuts)]
+    for state in range(k):
+        y = top + LANE * state
+        canvas.text(x_scale(0.0) - 8, y + LANE - 4, str(state + 1), "end")
+        canvas.line(x_scale(0.5), y + LANE - 2, x_scale(len(path) + 0.5), y + LANE - 2, "axis")
+        for first, n_rows in stretches:
+            if path[first] == state:
+                canvas.rect(x_scale(first + 0.5), y, x_scale(float(n_rows)) - x_scale(0.0), LANE - 2, "fill-mid")
+    canvas.height = top + LANE * k + 10

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import kstest
 
 from majorant.report.html import column_name
 from majorant.report.measures.series import Series
@@ -10,13 +11,16 @@ from majorant.report.numbers import fixed
 from majorant.report.words.grammar import capital, counted, listed, verb
 
 FAR = 1.96
+FURTHEST = 1.36
+"""Distance between distribution functions, times the root of the number of residuals, that one in twenty normal samples
+exceeds; of residuals of a fitted model, which lie nearer, far fewer do."""
 ERRORS = 3.3
 """Standard errors beyond which a deviation is told: about one model in a thousand that is right."""
 
 
 def headline(series: Series) -> str:
     """Say whether residuals are as far out, and as unrelated, as in a model that is right."""
-    spread = [c for c in series.has_residuals.tolist() if _is_too_wide(series, c)]
+    spread = [c for c in series.has_residuals.tolist() if _is_too_wide(series, c) or _is_bent(series, c)]
     related = [c for c in series.has_residuals.tolist() if _related(series, c) is not None]
     names = [column_name(name) for name in series.mixture.run.feature_names]
     if spread and related:
@@ -27,7 +31,7 @@ def headline(series: Series) -> str:
         return f"Residuals of {listed([names[c] for c in spread])} are not as a normal distribution has them."
     if related:
         return f"Rows of {listed([names[c] for c in related])} are related beyond what the states explain."
-    return "The residuals are as those of a model that is right."
+    return "The residuals are as those of a model that is right: normal, and unrelated."
 
 
 def notes(series: Series, n_shown: int) -> list[str]:
@@ -57,6 +61,14 @@ def _is_too_wide(series: Series, column: int) -> bool:
     values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
     n = len(values)
     return bool(abs((np.abs(values) > FAR).mean() - 0.05) > ERRORS * np.sqrt(0.05 * 0.95 / n) + 0.5 / n)
+
+
+def _is_bent(series: Series, column: int) -> bool:
+    """Return whether the residuals of numbers, not of counts or codes, lie further from a normal law than by chance."""
+    values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
+    if len(np.unique(values)) < 0.9 * len(values):
+        return False
+    return bool(kstest(values, "norm").statistic * np.sqrt(len(values)) > FURTHEST)
 
 
 def _related(series: Series, column: int) -> tuple[int, float] | None:

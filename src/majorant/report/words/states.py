@@ -21,11 +21,16 @@ def headline(path: NDArray[np.int64], begins: NDArray[np.bool_]) -> str:
     return f"The state changes {counted(changes, 'time')} in {counted(len(path), 'row')}."
 
 
-def notes(column: str, shown: int, n_rows: int, n_sequences: int, ahead: int) -> list[str]:
+def notes(column: str, shown: int, n_rows: int, n_sequences: int, ahead: int, has_lanes: bool) -> list[str]:
     """Return what is drawn, and what the band is."""
     which = "" if shown == n_rows else f" Shown are the last {integer(shown)} of {integer(n_rows)} rows."
-    by_state = "each in the colour and shape of its state on the most probable path"
-    said = [f"The rows of <b>{column}</b> in their order, {by_state}.{which}"]
+    path = "on the most probable path"
+    by_state = (
+        f"; the lanes below tell the state of each {path}"
+        if has_lanes
+        else (f", each in the colour and shape of its state {path}")
+    )
+    said = [f"The rows of <b>{column}</b> in their order{by_state}.{which}"]
     if n_sequences > 1:
         said.append(f"The {integer(n_sequences)} sequences are one after the other, with a line between them.")
     if ahead:
