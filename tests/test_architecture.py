@@ -26,7 +26,7 @@ MODULES = {
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 LAYERS = [
-    {"_kernels", "_cells", "_frames", "_numbers", "_order", "_progress", "registry"},
+    {"_kernels", "_atomic", "_cells", "_frames", "_numbers", "_order", "_progress", "registry"},
     {"_validation"},
     {"energy", "formulas", "data"},
     {"engine"},

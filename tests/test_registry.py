@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.registry import card_of
+from majorant.registry import ESTIMATORS, HOMES, card_of, discover
 
 
 def test_the_number_of_parts_is_a_parameter_or_that_of_the_classes() -> None:
@@ -17,3 +20,13 @@ def test_the_number_of_parts_is_a_parameter_or_that_of_the_classes() -> None:
     assert card_of(fitted).size_of(fitted) == 3
     with pytest.raises(TypeError, match="the parts of a latent SVM are the classes of its target"):
         card_of(fitted).with_size(fitted, 2)
+
+
+def test_every_model_is_found_in_its_home_without_importing_others() -> None:
+    discover()
+    modules = {name: cls.__module__ for name, cls in ESTIMATORS.items()}
+    own = {name: module.split(".")[2] for name, module in modules.items() if module.startswith("majorant.models")}
+    assert own == HOMES
+    found = "import sys; from majorant.registry import card_named; card_named('kmeans'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True).stdout
+    assert "majorant.models.kmeans.estimator" in loaded and "majorant.models.hidden_markov" not in loaded

@@ -52,14 +52,15 @@ class Watch:
     _best: str = ""
     _stage: str = ""
     _left: str = ""
-    _stage_began: float = 0.0
+    _stage_began: float = field(default_factory=time.monotonic)
     _notebook: Any = None
 
     def begin_stage(self, stage: str, share_done: float) -> None:
         """Name what is done now, after such a share of all the work."""
         now = time.monotonic()
-        if self._best and now - self._stage_began >= LONG_PASS:
-            self._end_line(f"{self._stage}: best {self._best}, {duration(now - self._stage_began)}".removeprefix(": "))
+        if self._best and now - self._stage_began >= LONG_PASS and self._is_due(now):
+            ended = f"{self._stage or 'search'}: best {self._best}, {duration(now - self._stage_began)}"
+            self.write(ended, stays=True)
         spent = now - self._began
         self._left = f"about {duration(spent * (1 - share_done) / share_done)} left" if 0 < share_done < 1 else ""
         self._stage, self._best, self._stage_began = stage, "", now
@@ -71,13 +72,14 @@ class Watch:
         self._best = self._best if best is None else f"{best:.8g}"
         parts = [self._stage, what, self._best and f"best {self._best}", self._left or duration(now - self._began)]
         line = ", ".join(part for part in parts if part)
-        if self.is_silent or now - self._began < self.after:
-            return
-        is_replaced = sys.stderr.isatty() or in_notebook()
-        if now - self._shown < (LOOK if is_replaced else self.between_lines):
-            return
-        self._shown = now
-        self.write(line)
+        if self._is_due(now) and now - self._shown >= (LOOK if is_replaced() else self.between_lines):
+            self._shown = now
+            self.write(line)
+
+    def _is_due(self, now: float) -> bool:
+        """Return whether the fit has taken long enough to be told of; a log hears of it later than a screen."""
+        after = self.after if is_replaced() else max(self.after, self.between_lines)
+        return not self.is_silent and now - self._began >= after
 
     def write(self, line: str, *, stays: bool = False) -> None:
         """Write a line that the next one replaces, where that is possible, or one that stays."""
@@ -90,10 +92,6 @@ class Watch:
         else:
             sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
-
-    def _end_line(self, line: str) -> None:
-        if not self.is_silent and time.monotonic() - self._began >= self.after:
-            self.write(line, stays=True)
 
     def end(self) -> None:
         """Erase the line on a terminal that told where the fit was."""
@@ -110,6 +108,11 @@ def in_notebook() -> bool:
     """Return whether output goes to cells of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return shell is not None and hasattr(shell, "kernel")
+
+
+def is_replaced() -> bool:
+    """Return whether a line can replace the one before it."""
+    return sys.stderr.isatty() or in_notebook()
 
 
 def duration(seconds: float) -> str:
@@ -209,6 +212,6 @@ def watched(blocks: Iterable[T], n_rows: int, number: int) -> Iterator[T]:
 def report_pass(number: int, n_rows: int, seconds: float) -> None:
     """Report the end of a long pass where lines cannot be replaced."""
     watch = WATCH.get()
-    if watch is None or watch.is_silent or sys.stderr.isatty() or in_notebook() or seconds < LONG_PASS:
+    if watch is None or watch.is_silent or is_replaced() or seconds < LONG_PASS:
         return
     watch.write(f"pass {number}: {n_rows:,} rows in {seconds:.1f} s, {n_rows / seconds:,.0f} a second")

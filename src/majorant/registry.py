@@ -109,6 +109,23 @@ def mixture_card(*, name: str, title: str, question: str, part: str = "component
     return ModelCard(name, title, question, "mixture", "n_components", part, told, told, "log_likelihood_", **settings)
 
 
+HOMES = {
+    "bag-of-words": "bag_of_words",
+    "discriminative-clustering": "discriminative_clustering",
+    "discriminative-latent-classes": "discriminative_latent_classes",
+    "gaussian-mixture": "gaussian_mixture",
+    "harmonium": "harmonium",
+    "harmonium-classifier": "harmonium",
+    "harmonium-regressor": "harmonium",
+    "hmm": "hidden_markov",
+    "kmeans": "kmeans",
+    "kmedoids": "kmedoids",
+    "latent-class-analysis": "latent_class_analysis",
+    "latent-svc": "latent_svm",
+    "prototype": "prototypes",
+    "regression-mixture": "regression_mixture",
+}
+"""Modules of `majorant.models` by the names of their models, so that one can be found without importing all."""
 CARDS: dict[str, ModelCard] = {}
 ESTIMATORS: dict[str, type[Any]] = {}
 VALUES: dict[str, type[Any]] = {}
@@ -153,6 +170,26 @@ def discover() -> None:
         offered.load()
 
 
+def model_names() -> list[str]:
+    """Return the names of all models, without importing those of this package."""
+    for offered in entry_points(group="majorant.models"):
+        offered.load()
+    return sorted({*HOMES, *CARDS})
+
+
+def card_named(name: str) -> ModelCard:
+    """Return the card of a model, importing no other.
+
+    Raises
+    ------
+    KeyError
+        If there is none of that name.
+    """
+    if name in HOMES:
+        import_module(f"majorant.models.{HOMES[name]}")
+    return CARDS[name]
+
+
 def known(name: str, among: dict[str, Any]) -> Any:
     """Find a registered card, estimator or value by its name, importing the models only if necessary.
 
@@ -161,7 +198,9 @@ def known(name: str, among: dict[str, Any]) -> Any:
     KeyError
         If there is none of that name.
     """
-    if name not in among:
+    if name in HOMES:
+        card_named(name)
+    elif name not in among:
         discover()
     return among[name]
 

@@ -32,9 +32,9 @@ def test_left_out_columns_and_rows_are_named(majorant: Majorant, table: Path) ->
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith(
         "Table    plants.csv, 11 rows used, 1 left out\n"
-        "         columns left out, not numeric: name\n"
-        '         "id" looks like a row number but is used; --features can leave it out\n'
-        "Model    k-means, 2 clusters, 3 features\n"
+        "Columns  left out, looks like an id: id\n"
+        "         left out, text: name\n"
+        "Model    k-means, 2 clusters, 2 features\n"
     )
     rows = pl.read_csv("run/assignments.csv")["row"].to_list()
     assert rows == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
@@ -101,7 +101,7 @@ def test_row_names_without_a_header(majorant: Majorant, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('"",a\n1,2.5\n2,3\n3,9\n')
     answer = majorant("fit", "kmeans", "t.csv", "--k", "2", "--out", "run")
     assert (answer.status, answer.err) == (0, "")
-    assert '"" looks like a row number but is used' in answer.out
+    assert 'left out, looks like an id: ""' in answer.out
 
 
 def test_weights_count_as_repeats(majorant: Majorant, tmp_path: Path) -> None:

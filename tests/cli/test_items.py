@@ -42,7 +42,7 @@ def run(*arguments: str) -> str:
 def test_a_table_of_text_and_empty_cells_is_fitted_predicted_and_reported(table: pl.DataFrame) -> None:
     said = run("fit", "latent-class-analysis", "items.csv", "--k", "1:3", "--weights", "times", "--out", "run")
     assert "classes" in said and "classs" not in said and "left out, not numeric" not in said
-    assert '"id" looks like a row number and is left out' in " ".join(said.split())
+    assert "left out, looks like an id: id" in " ".join(said.split())
     model = mj.load("run/model.majorant")
     items = table.select("visited", "asked", "spent")
     direct = mj.LatentClassAnalysis(2, random_state=0).fit(items, sample_weight=table["times"].to_numpy())

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import majorant as mj
-from majorant.cli import runs
+from majorant import persistence
 
 Majorant = Callable[..., Any]
 
@@ -173,7 +173,7 @@ def test_own_faults_are_told_apart(majorant: Majorant, table: Path, monkeypatch:
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(runs, "load_with_extra", fail)
+    monkeypatch.setattr(persistence, "load_with_extra", fail)
     (table.parent / "run").mkdir()
     (table.parent / "run" / "model.majorant").touch()
     answer = majorant("report", "run")

@@ -164,11 +164,11 @@ def test_a_title_above_the_header_is_named(majorant: Majorant, plain: pl.DataFra
 def test_points_are_no_decimal_signs_beside_decimal_commas(majorant: Majorant, plain: pl.DataFrame) -> None:
     Path("t.csv").write_text(european(plain))
     answer = majorant(*FIT, "t.csv", *TO, "--decimal", ",")
-    assert answer.status == 0 and '"größe" is text: its numbers need --decimal , --thousands .' in answer.out
+    assert answer.status == 0 and "text whose numbers need --decimal , --thousands .: größe\n" in answer.out
     assert centres().shape == (2, 1)
     Path("t.csv").write_text("a;b\n" + "".join(f"1.{i}00;{i},5\n" for i in range(9)))
     answer = majorant(*FIT, "t.csv", *TO, "--force", "--decimal", ",")
-    assert answer.status == 0 and '"a" is text: its numbers need --decimal , --thousands .' in answer.out
+    assert answer.status == 0 and "text whose numbers need --decimal , --thousands .: a\n" in answer.out
 
 
 def test_thousands_are_not_taken_for_decimal_commas(majorant: Majorant, plain: pl.DataFrame) -> None:

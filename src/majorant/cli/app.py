@@ -238,46 +238,48 @@ def fit(
 
     "majorant fit MODEL --help" lists the parameters of a model. Ctrl-C ends the search and keeps the best so far.
     """
-    from majorant.cli.outcome import fit_and_write
+    from majorant.cli.checked import checked
     from majorant.cli.request import FitRequest
     from majorant.cli.settings import parsed_names, parsed_size
     from majorant.cli.text_tables import Reading
 
-    run = fit_and_write(
-        FitRequest(
-            model=model,
-            table=table,
-            out=out,
-            target=target,
-            features=() if features is None else parsed_names(features),
-            formula=formula,
-            family=family,
-            groups=groups,
-            gating=gating,
-            covariates=() if covariates is None else parsed_names(covariates),
-            population=population,
-            offset=offset,
-            trials=trials,
-            k=None if k is None else parsed_size(k),
-            vary=tuple(vary or ()),
-            criterion=criterion,
-            standardise=standardise,
-            weights=weights,
-            bag=bag,
-            time=time,
-            sequence=sequence,
-            ids=() if ids is None else parsed_names(ids),
-            keep=() if keep is None else parsed_names(keep),
-            reading=Reading(**reading),
-            views=views,
-            settings=tuple(settings or ()),
-            random_state=random_state,
-            drop_missing=drop_missing,
-            force=force,
-            report=not no_report,
-            quiet=quiet,
-        )
+    request = FitRequest(
+        model=model,
+        table=table,
+        out=out,
+        target=target,
+        features=() if features is None else parsed_names(features),
+        formula=formula,
+        family=family,
+        groups=groups,
+        gating=gating,
+        covariates=() if covariates is None else parsed_names(covariates),
+        population=population,
+        offset=offset,
+        trials=trials,
+        k=None if k is None else parsed_size(k),
+        vary=tuple(vary or ()),
+        criterion=criterion,
+        standardise=standardise,
+        weights=weights,
+        bag=bag,
+        time=time,
+        sequence=sequence,
+        ids=() if ids is None else parsed_names(ids),
+        keep=() if keep is None else parsed_names(keep),
+        reading=Reading(**reading),
+        views=views,
+        settings=tuple(settings or ()),
+        random_state=random_state,
+        drop_missing=drop_missing,
+        force=force,
+        report=not no_report,
+        quiet=quiet,
     )
+    table_read = checked(request)
+    from majorant.cli.outcome import fit_and_write  # its libraries take time to load: mistakes are told before
+
+    run = fit_and_write(request, table_read)
     return STOPPED if run.is_stopped else 0
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from majorant._atomic import replacing
+from majorant.cli.checked import checked
 from majorant.cli.errors import CommandError
 from majorant.cli.outcome import fit_and_write
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import REPORT, check_free
 from majorant.cli.settings import find_model, known_models
 from majorant.datasets import earthquake_csv, tone_csv, wine_csv
-from majorant.persistence import replacing
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def run_demo(model: str, out: Path, force: bool) -> None:
     _write_table(table, demonstration.content(), force)
     request = FitRequest(model, table, run_folder, force=force, **demonstration.options)
     print(f"$ {request.command()}\n")
-    run = fit_and_write(request)
+    run = fit_and_write(request, checked(request))
     print(f"\n\n{run.summary}\n\nOpen {run_folder / REPORT} in a browser.")
 
 

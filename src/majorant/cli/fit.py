@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
+from majorant.cli.columns import column_uses
 from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
@@ -31,17 +32,17 @@ from majorant.cli.matrix import (
     check_there,
     choose_features,
     choose_items,
+    id_columns,
     is_numeric,
     item_matrix,
-    row_number_columns,
 )
 from majorant.cli.request import FitRequest
 from majorant.cli.series import in_order, series_formula, series_matrix
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
-from majorant.cli.tables import SourceTable, read_table
-from majorant.cli.views import columns_of, read_views, view_matrix
+from majorant.cli.tables import SourceTable
 from majorant.formulas import Formula, quoted
 from majorant.registry import ModelCard
+from majorant.report.sections.columns import ColumnUse
 from majorant.results.select import criterion_of, default_criterion, has_criterion, models_with, select
 from majorant.results.selection import CRITERIA, SILHOUETTE, Selection
 from majorant.summary import STOPPED, Summary, counted
@@ -106,6 +107,15 @@ class FittedRun:
             return None
         return self.estimator.covariate_effects(self.frame, self.matrix.covariates, self.matrix.weights)
 
+    @cached_property
+    def column_uses(self) -> tuple[ColumnUse, ...]:
+        """What became of each column of the table; empty where a formula or a file of views says so."""
+        if self.request.formula or self.request.views:
+            return ()
+        formula = getattr(self.estimator, "formula_", None)
+        frame = self.table.frame.hstack(self.kept.select(self.request.ids))
+        return column_uses(frame, self.columns if formula is None else self.columns.of(formula), self.request.ids)
+
     @property
     def ignored(self) -> list[str]:
         """Columns left out because they are not numeric; empty if the features were named."""
@@ -142,18 +152,15 @@ class Given:
             estimator.fit(self.frame, *(() if self.target is None else (self.target,)), **self.keywords)
 
 
-def fit(request: FitRequest, card: ModelCard) -> FittedRun:
-    """Read the table and fit the model to it."""
+def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
+    """Fit the model to the table."""
     check_options(request, card)
     if card.needs_target and request.target is None and request.formula is None:
         raise CommandError(f"{card.title} predicts a column: name it with --target.")
     if request.target is not None and not card.needs_target and card.by_target is None:
         raise CommandError(f"{card.title} has no target: leave --target out, or leave the column out with --features.")
     if request.target is not None and card.by_target is not None:
-        table = read_table(request.table, request.reading)
         card = _card_by_target(card, table, request.target)
-    else:
-        table = None
     size = request.k.start if isinstance(request.k, range) else request.k
     settings = [*request.settings, *([] if request.family is None else [f"family={request.family}"])]
     estimator = build_estimator(card, size, settings, request.random_state)
@@ -162,7 +169,6 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     if request.population is not None:
         estimator.set_params(population=request.population)
     _check_comparison(request, card, estimator)
-    table = read_table(request.table, request.reading) if table is None else table
     kept = kept_columns(table, request.ids, request.keep)
     table = without_ids(table, request.ids, request.named_columns)
     units, said = None, list[str]()
@@ -235,6 +241,8 @@ def _by_columns(
     others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
     if request.views is not None:
+        from majorant.cli.views import columns_of, read_views, view_matrix
+
         _check_others(table, request, has_labels)
         views = read_views(request.views, table, others)
         estimator.set_params(views=views)
@@ -249,8 +257,6 @@ def _by_columns(
         columns = Columns(features, weights=request.weights, covariates=request.covariates)
         check_covariates(columns)
         matrix, said = with_covariates(table, columns, lambda part: item_matrix(part, columns, request.drop_missing))
-        numbers = [] if request.features else row_number_columns(table, table.frame.columns)
-        said += [f'"{name}" looks like a row number and is left out; --features can name it.' for name in numbers]
         return columns, matrix, said
     if card.in_order:
         roles = [name for name in (request.time, request.sequence) if name is not None]
@@ -260,8 +266,10 @@ def _by_columns(
         series = in_order(table, columns)
         return columns, series_matrix(series, columns, request.drop_missing), list(series.said)
     labels = (request.target if has_labels else None, request.bag, *request.covariates)
+    describes = card.kind in ("clustering", "mixture", "representation") and request.target is None
+    ids = id_columns(table.frame, table.frame.columns) if describes else ()
     columns = Columns(
-        choose_features(table, request.features, others, labels),
+        choose_features(table, request.features, others, labels, ids=ids),
         request.target,
         request.weights,
         request.bag,

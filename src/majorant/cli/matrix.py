@@ -18,6 +18,9 @@ from majorant.summary import counted
 Array = NDArray[np.float64]
 
 _MOST_SEEN = 100_000
+_SHORTEST_COUNT, _MOST_BEGINNINGS = 20, 0.1
+"""Rows of the shortest column that can be seen to count them, and how often it may begin again, as a share of these."""
+_NAMES_OF_IDS = ("", "id", "row", "index", "rownames", "unnamed: 0")
 _FEW = 10
 """A numeric column has few cells of text if at most one in this many is text."""
 
@@ -50,6 +53,10 @@ class Columns:
     time: str | None = None
     sequence: str | None = None
     covariates: tuple[str, ...] = ()
+
+    def of(self, formula: Any) -> Columns:
+        """Return the columns of the table that a formula names, in the roles that it gives them."""
+        return replace(self, features=tuple(name for name in formula.columns if name != self.target))
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -151,8 +158,11 @@ def choose_features(
     others: Sequence[str],
     labels: Collection[str | None] = (),
     passed_over: Collection[str] = (),
+    ids: Collection[str] = (),
 ) -> tuple[str, ...]:
     """Return the features asked for, or all numeric columns but `others`, of which the `labels` may be text.
+
+    Where none is asked for, `ids` are left out too, unless there is nothing else.
 
     Raises
     ------
@@ -173,6 +183,8 @@ def choose_features(
         raise CommandError(f'"{shared[0]}" cannot be a feature and have another role at once.')
     free = [c for c in table.frame.columns if c not in others and c not in passed_over]
     found = tuple(asked) or tuple(c for c in free if is_numeric(table.frame[c]))
+    if not asked:
+        found = tuple(c for c in found if c not in ids) or found
     for name in () if asked else free:
         refuse_spoilt(table, name)
     if not found:
@@ -255,11 +267,24 @@ def is_numeric(column: pl.Series) -> bool:
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
 
 
-def row_number_columns(table: SourceTable, features: Sequence[str]) -> list[str]:
-    """Return the features that look like row numbers: whole, all distinct, and named so."""
-    named = [name for name in features if name.lower().rstrip("_ ") in ("id", "row", "index", "rownames", "unnamed: 0")]
-    named += [name for name in features if name == ""]
-    return [n for n in named if table.frame[n].dtype.is_integer() and table.frame[n].n_unique() == table.frame.height]
+def id_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns that number the rows: whole and all distinct with a name that says so, or counting up by one.
+
+    A count may begin again, as within groups.
+    """
+    named = [name for name in names if name.lower().rstrip("_ ") in _NAMES_OF_IDS]
+    named = [n for n in named if frame[n].dtype.is_integer() and frame[n].n_unique() == frame.height]
+    return [name for name in names if name in named or _counts_up(frame[name])]
+
+
+def _counts_up(column: pl.Series) -> bool:
+    """Return whether whole numbers count the rows from 0 or 1, nearly always to the last row or to a new beginning."""
+    if len(column) < _SHORTEST_COUNT or not column.dtype.is_numeric() or column.null_count():
+        return False
+    values = column.cast(pl.Float64).to_numpy()
+    steps = np.diff(values)
+    begins = np.append(values[0], values[1:][steps != 1])
+    return bool(len(begins) <= 1 + _MOST_BEGINNINGS * len(values) and ((begins == 0) | (begins == 1)).all())
 
 
 def build_matrix(
@@ -323,7 +348,7 @@ def choose_items(
             check_there(table, name)
         else:
             check_column(table, name)
-    numbers = row_number_columns(table, table.frame.columns)
+    numbers = id_columns(table.frame, table.frame.columns)
     return tuple(asked) or tuple(c for c in table.frame.columns if c not in others and c not in numbers)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from majorant.cli.errors import listed
-from majorant.models.harmonium.summary import objective_in_words, view_penalty_in_words
 from majorant.results.selection import Selection
 from majorant.search import SearchReport
 from majorant.search.record import named
@@ -26,19 +25,17 @@ def labelled(label: str, text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class TableUse:
-    """The rows and columns of a table that were used."""
+    """The rows of a table that were used, and sentences on its columns."""
 
     name: str
     n_used: int
     n_left_out: int
-    ignored: Sequence[str] = ()
-    row_numbers: Sequence[str] = ()
     n_cells: int = 0
     n_missing: int = 0
-    other_forms: Mapping[str, str] = field(default_factory=dict)
     n_bags: int | None = None
     n_sequences: int | None = None
     n_only_time: int = 0
+    columns: Sequence[str] = ()
 
     def lines(self) -> list[str]:
         """Return the block "Table"."""
@@ -57,15 +54,8 @@ class TableUse:
             lines += labelled(
                 "", f"{rows} without any cell {'advances' if self.n_only_time == 1 else 'advance'} time only"
             )
-        if self.ignored:
-            named = ", ".join(name or '""' for name in self.ignored)
-            lines += labelled("", f"columns left out, not numeric: {named}")
-        for options in dict.fromkeys(self.other_forms.values()):
-            names = ", ".join(f'"{name}"' for name, other in self.other_forms.items() if other == options)
-            lines += labelled("", f"{names} is text: its numbers need {options}")
-        if self.row_numbers:
-            names = ", ".join(f'"{name}"' for name in self.row_numbers)
-            lines += labelled("", f"{names} looks like a row number but is used; --features can leave it out")
+        for number, sentence in enumerate(self.columns):
+            lines += labelled("" if number else "Columns", sentence)
         return lines
 
 
@@ -124,6 +114,8 @@ def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
 
 def penalised_lines(model: Any) -> list[str]:
     """Return the definition of a harmonium's log-loss, and how the penalty of the predicted view was chosen."""
+    from majorant.models.harmonium.summary import objective_in_words, view_penalty_in_words
+
     texts = [objective_in_words(model)]
     if getattr(model, "select_by", None) is not None:
         texts += [f"Penalties were compared by the held-out loss of {model.select_by} given the other views."]

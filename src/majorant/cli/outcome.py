@@ -19,9 +19,9 @@ from majorant._progress import Watch, begin_stage, watched_by
 from majorant.cli import messages
 from majorant.cli.assignments import assigned_rows
 from majorant.cli.beside import beside
+from majorant.cli.columns import column_lines
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
-from majorant.cli.matrix import row_number_columns
 from majorant.cli.parts import write_table
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import (
@@ -32,16 +32,11 @@ from majorant.cli.runs import (
     TABLES,
     Recipe,
     Writer,
-    check_free,
-    table_files,
     with_feature_names,
     write_run,
 )
 from majorant.cli.settings import find_model
-from majorant.cli.tables import is_same_file
-from majorant.cli.text_tables import options_for_numbers
-from majorant.cli.views import described
-from majorant.models.harmonium.summary import components_in_words, has_grown
+from majorant.cli.tables import SourceTable
 from majorant.persistence import UnsavableError, save
 from majorant.summary import counted
 
@@ -57,20 +52,13 @@ _SOON = 2.0
 """Seconds that a fit takes before its progress is shown."""
 
 
-def fit_and_write(request: FitRequest) -> FittedRun:
-    """Fit, write the run's folder, and print the results.
+def fit_and_write(request: FitRequest, table: SourceTable) -> FittedRun:
+    """Fit a model to the table of a checked request, write the run's folder, and print the results.
 
     Ctrl-C ends the search, and the best solution so far is written; a second one ends the command.
     """
-    card = find_model(request.model)
-    for name in (*_WHAT, *table_files()):
-        if is_same_file(request.out / name, request.table):
-            raise CommandError(
-                f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
-            )
-    check_free(request.out, request.force)
     with watched_by(Watch(after=_SOON, is_silent=request.quiet, keeps_best=True)):
-        run = fit(request, card)
+        run = fit(request, find_model(request.model), table)
         begin_stage("report")
         write_run(request.out, _writers(run), force=request.force)
     if not request.quiet:
@@ -85,20 +73,20 @@ def screen(run: FittedRun) -> list[str]:
         run.table.name,
         len(run.matrix.rows),
         run.matrix.n_left_out,
-        run.ignored,
-        row_number_columns(run.table, run.columns.features),
         run.matrix.values.size,
         int(np.isnan(run.matrix.values).sum()),
-        {name: options for name in run.ignored if (options := options_for_numbers(run.table.frame[name]))},
         run.matrix.n_bags,
         run.matrix.n_sequences,
         int(np.isnan(run.matrix.values).all(axis=1).sum()) if run.card.in_order else 0,
+        column_lines(run.column_uses),
     )
     standardised = run.standardisation is not None
     lines = use.lines()
     selection = run.selection
     chosen = counted(run.size, run.card.part) if selection is None else selection.describe(selection.best)
     if hasattr(run.estimator, "n_allowed_"):
+        from majorant.models.harmonium.summary import components_in_words
+
         chosen = components_in_words(run.estimator)
     lines += messages.model_lines(run.card.title, chosen, len(run.columns.features), standardised)
     if hasattr(run.estimator, "views_"):
@@ -153,7 +141,7 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
     if run.request.report:
         from majorant.cli.report import write_report
 
-        writers[REPORT] = lambda path: write_report(path, run.estimator, recipe, run.matrix)
+        writers[REPORT] = lambda path: write_report(path, run.estimator, recipe, run.matrix, run.column_uses)
     return writers
 
 
@@ -196,6 +184,8 @@ def _components(estimator: Any) -> dict[str, Any]:
     """Return the number of components used, for models that choose it, in place of the number asked for."""
     if not hasattr(estimator, "n_allowed_"):
         return {}
+    from majorant.models.harmonium.summary import has_grown
+
     return {
         "n_components": estimator.rank_,
         "n_components_asked_for": estimator.n_components,
@@ -207,6 +197,11 @@ def numbers(run: FittedRun) -> dict[str, Any]:
     """Return the content of summary.json: every number on the screen, with all digits."""
     search = run.estimator.search_
     units = run.standardisation
+    views = {}
+    if run.views is not None:
+        from majorant.cli.views import described
+
+        views = {"views": described(run.views)}
     return {
         "majorant": majorant.__version__,
         "command": run.request.command(),
@@ -227,7 +222,8 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             **_components(run.estimator),
         },
         "features": list(run.columns.features),
-        **({} if run.views is None else {"views": described(run.views)}),
+        "columns": [{"name": u.name, "use": u.use, "notes": list(u.notes)} for u in run.column_uses],
+        **views,
         "standardisation": None if units is None else {"means": units.means.tolist(), "scales": units.scales.tolist()},
         "seconds": run.seconds,
         "search": {

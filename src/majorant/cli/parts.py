@@ -9,12 +9,11 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from majorant._atomic import remove_abandoned, replacing
 from majorant._frames import unlike_formula
 from majorant.cli.errors import CommandError
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.text_tables import AS_USUAL, Reading
-from majorant.persistence import replacing
-from majorant.persistence.atomic import remove_abandoned
 
 MOST_EXCEL_ROWS = 1_048_575
 """Rows of a sheet below its header."""

@@ -6,6 +6,8 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+from majorant._atomic import replacing
+from majorant.cli.columns import column_uses
 from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
@@ -13,10 +15,9 @@ from majorant.cli.matrix import Matrix, build_matrix, item_matrix
 from majorant.cli.runs import REPORT, TABLES, Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix
 from majorant.cli.tables import SourceTable, read_table
-from majorant.cli.views import view_matrix
-from majorant.persistence import replacing
 from majorant.registry import card_of
 from majorant.report import Run, report
+from majorant.report.sections.columns import ColumnUse
 
 
 def rewrite_report(folder: Path) -> Path:
@@ -35,6 +36,8 @@ def rewrite_report(folder: Path) -> Path:
         has_labels = card_of(estimator).kind == "classification"
         views = getattr(estimator, "views", None)
         if views is not None:
+            from majorant.cli.views import view_matrix
+
             matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
         elif card_of(estimator).in_order:
             series, own = in_order(table, recipe.columns), formula_of_series(estimator)
@@ -57,13 +60,18 @@ def rewrite_report(folder: Path) -> Path:
             )
     path = folder / REPORT
     try:
-        write_report(path, estimator, recipe, matrix)
+        columns = recipe.columns if formula is None else recipe.columns.of(formula)
+        frame = table.frame.select([n for n in table.frame.columns if n not in recipe.ids], *recipe.ids)
+        has_columns = "--formula" not in recipe.command and getattr(estimator, "views", None) is None
+        write_report(path, estimator, recipe, matrix, column_uses(frame, columns, recipe.ids) if has_columns else ())
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
     return path
 
 
-def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> None:
+def write_report(
+    path: Path, estimator: Any, recipe: Recipe, matrix: Matrix, columns: tuple[ColumnUse, ...] = ()
+) -> None:
     """Write the page of a run, and those of its tables that do not exist yet."""
     units = recipe.standardisation
     run = Run(
@@ -84,6 +92,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         target_name=recipe.columns.target or "y",
         frame=matrix.frame,
         given=matrix.given,
+        columns=columns,
     )
     made = report(run)
     with replacing(path) as stream:

@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from majorant._atomic import abandoned, draft_of, remove_abandoned
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
 from majorant.cli.text_tables import AS_USUAL, Reading
-from majorant.persistence import SavedModelError, load_with_extra
-from majorant.persistence.atomic import abandoned, draft_of, remove_abandoned
 from majorant.results.selection import Selection
 
 MODEL = "model.majorant"
@@ -37,6 +36,7 @@ TABLE_NAMES = (
     "class-profiles",
     "classes",
     "clusters",
+    "columns",
     "components",
     "confusion",
     "criterion",
@@ -146,6 +146,8 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
     if not (folder / MODEL).is_file():
         what = f"holds no {MODEL}" if folder.is_dir() else "is not a folder"
         raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
+    from majorant.persistence import SavedModelError, load_with_extra
+
     try:
         estimator, extra = load_with_extra(folder / MODEL)
         recipe = Recipe.from_state(extra)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,10 @@ from majorant.cli.matrix import (
 )
 from majorant.cli.tables import SourceTable
 from majorant.formulas import quoted
-from majorant.models.hidden_markov.formula import SeriesFormula
-from majorant.models.hidden_markov.sequences import sequences_of
 from majorant.summary import counted
+
+if TYPE_CHECKING:
+    from majorant.models.hidden_markov.formula import SeriesFormula
 
 LONG = 1.5
 """A step of time is long if it is longer than this times the usual one."""
@@ -91,6 +92,8 @@ def series_formula(text: str, series: Series, gating: str | None = None) -> Seri
     CommandError
         If the formula or the table cannot be used.
     """
+    from majorant.models.hidden_markov.formula import SeriesFormula
+
     with formula_refusals():
         learned = SeriesFormula.learn(text, series.table.frame, series.sequences, gating=gating)[0]
     if learned.formula.groups is not None:
@@ -116,6 +119,8 @@ def series_matrix(
     formula: SeriesFormula | None = None,
 ) -> Matrix:
     """Return the sorted rows; rows with a missing cell stay, and with `drop_missing` only advance time."""
+    from majorant.models.hidden_markov.sequences import sequences_of
+
     if formula is not None:
         frame = series.table.frame
         with formula_refusals():

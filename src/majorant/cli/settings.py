@@ -11,7 +11,7 @@ from typing import Any
 
 from majorant._numbers import plural_of
 from majorant.cli.errors import CommandError, did_you_mean, listed
-from majorant.registry import CARDS, ESTIMATORS, ModelCard, discover
+from majorant.registry import CARDS, ESTIMATORS, ModelCard, card_named, discover, model_names
 
 _EXAMPLES = {"--set": "tol=1e-6", "--vary": "covariance_type=full,tied,diag"}
 _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
@@ -25,11 +25,15 @@ def known_models() -> dict[str, ModelCard]:
 
 def find_model(name: str) -> ModelCard:
     """Return the card of a model; raise CommandError with the nearest name if there is none."""
-    models = known_models()
-    if name not in models:
-        names = list(models)
-        raise CommandError(f'there is no model "{name}".{did_you_mean(name, names)}', f"Models: {listed(names)}.")
-    return models[name]
+    check_model(name)
+    return card_named(name)
+
+
+def check_model(name: str) -> None:
+    """Raise CommandError with the nearest name for a model that does not exist."""
+    known = model_names()
+    if name not in known:
+        raise CommandError(f'there is no model "{name}".{did_you_mean(name, known)}', f"Models: {listed(known)}.")
 
 
 def takes(model: str, name: str) -> bool:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import majorant
+from majorant._atomic import remove_abandoned, replacing
 from majorant.persistence.archive import read_archive, write_archive
-from majorant.persistence.atomic import remove_abandoned, replacing
 from majorant.persistence.codec import Decoder, Encoder
 from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
 from majorant.persistence.values import check_estimates

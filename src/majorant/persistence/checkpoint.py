@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from majorant._atomic import remove_abandoned, replacing
 from majorant._validation import check_integer
 from majorant.engine.checkpoint import JOURNAL, Entry, Journal
 from majorant.persistence.archive import read_archive, write_archive
-from majorant.persistence.atomic import remove_abandoned, replacing
 from majorant.persistence.codec import Decoder, Encoder
 from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
 

@@ -33,6 +33,7 @@ from majorant.report.sections.class_profile import (
 )
 from majorant.report.sections.classes import classes_section
 from majorant.report.sections.clusters import clusters_section
+from majorant.report.sections.columns import columns_section
 from majorant.report.sections.components import components_section
 from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
@@ -220,7 +221,7 @@ def representation_header(representation: Representation) -> Header:
     )
 
 
-LAST = (convergence_section, reproduce_section)
+LAST = (convergence_section, columns_section, reproduce_section)
 """Sections at the end of every page."""
 
 KINDS: dict[str, Kind[Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,8 @@ class Run:
         The rows as the estimator takes them, where they are not all numbers; `X` then holds codes of some columns.
     given : mapping
         Further arguments of the fit, by name, that have an entry per row: ``groups``, ``gating``, ``component_labels``.
+    columns : sequence of ColumnUse
+        What became of each column of the table; empty where that is not known.
     """
 
     estimator: Any
@@ -80,6 +82,7 @@ class Run:
     bags: NDArray[Any] | None = None
     frame: Any = None
     given: Mapping[str, Any] = field(default_factory=dict)
+    columns: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:

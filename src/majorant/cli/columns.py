@@ -1,0 +1,104 @@
+"""What a table's columns are: numbers, dates, text, ids, constants, copies of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from majorant.cli.errors import listed
+from majorant.cli.matrix import Columns, id_columns, is_numeric
+from majorant.cli.text_tables import options_for_numbers
+from majorant.report.sections.columns import LEFT_OUT, ColumnUse
+
+SAME = 0.999
+"""Correlation from which on two columns say the same."""
+SKEWED = 3.0
+"""Skewness, in standard deviations cubed, of a column in which few rows lie far out."""
+MOST_COMPARED, MOST_ROWS = 300, 20_000
+"""Columns and rows up to which correlations are computed."""
+DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T]|$)|^\d{1,2}:\d{2}(:\d{2})?$"
+
+
+def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tuple[ColumnUse, ...]:
+    """Return what became of each column of a table, in its order; `ids` were named by the user."""
+    roles = dict.fromkeys(columns.features, "feature") | dict.fromkeys(columns.covariates, "covariate")
+    for role in ("target", "weights", "bag", "time", "sequence"):
+        name = getattr(columns, role)
+        roles |= {} if name is None else {name: role}
+    like_ids = id_columns(frame, frame.columns)
+    copies = _copies(frame, [name for name in columns.features if name in frame.columns])
+    found = []
+    for name in frame.columns:
+        is_left_out = name not in roles
+        notes = []
+        if name in ids:
+            notes.append("an id")
+        elif name in like_ids:
+            notes.append("looks like an id" + ("" if is_left_out else "; --features can leave it out"))
+        notes += _notes(frame[name], is_left_out=is_left_out)
+        if name in copies:
+            notes.append(f'the same as "{copies[name]}" (correlation above {SAME:g})')
+        found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes)))
+    return tuple(found)
+
+
+def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
+    """Say what is to know of one column."""
+    known = column.drop_nulls()
+    if known.is_empty():
+        return ["empty"]
+    if column.dtype.is_temporal() or (column.dtype == pl.String and known.str.contains(DATES).all()):
+        return ["a date"]
+    if not is_numeric(column):
+        options = options_for_numbers(column)
+        if options:
+            return [f"text whose numbers need {options}"]
+        n_levels = known.n_unique() if not (column.dtype.is_nested() or column.dtype == pl.Object) else 0
+        return (
+            [f"text, another in {'every' if n_levels == len(known) else 'almost every'} row"]
+            if (n_levels > max(20, 0.9 * len(known)))
+            else ["text"]
+        )
+    if is_left_out or column.dtype == pl.Boolean:
+        return []
+    if known.min() == known.max():
+        return ["constant"]
+    skewness = known.cast(pl.Float64).skew() if known.n_unique() > 20 else None
+    if skewness is not None and abs(skewness) > SKEWED:
+        positive = "; its logarithm may serve better" if skewness > 0 and float(known.min()) > 0 else ""
+        return [f"skewed, few rows lie far out{positive}"]
+    return []
+
+
+def _copies(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, str]:
+    """Return columns that say the same as an earlier one, by its name."""
+    numeric = [name for name in names if is_numeric(frame[name])][:MOST_COMPARED]
+    if len(numeric) < 2 or frame.height < 3:
+        return {}
+    values = frame.select(numeric).cast(pl.Float64).gather_every(-(-frame.height // MOST_ROWS)).to_numpy()
+    values = values[np.isfinite(values).all(axis=1)]
+    if len(values) < 3:
+        return {}
+    centred = values - values.mean(axis=0)
+    norms = np.sqrt((centred**2).sum(axis=0))
+    unit = np.divide(centred, norms, out=np.zeros_like(centred), where=norms > 0)
+    alike = np.abs(np.tril(unit.T @ unit, -1)) >= SAME
+    return {numeric[j]: numeric[int(alike[j].argmax())] for j in np.flatnonzero(alike.any(axis=1))}
+
+
+def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
+    """Return sentences for the screen: what was left out and why, and notes on what was used."""
+    by_reason: dict[str, list[str]] = {}
+    for use in uses:
+        if use.is_left_out and use.notes:
+            by_reason.setdefault("; ".join(use.notes), []).append(use.name or '""')
+    lines = [f"left out, {reason}: {listed(names)}" for reason, names in by_reason.items()]
+    noted: dict[str, list[str]] = {}
+    for use in uses:
+        if not use.is_left_out and use.use == "feature":
+            for note in use.notes:
+                if note != "text":
+                    noted.setdefault(note, []).append(f'"{use.name}"')
+    return lines + [f"{listed(names)}: {note}" for note, names in noted.items()]

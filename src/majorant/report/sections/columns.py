@@ -1,0 +1,54 @@
+"""Columns: which were used and how, which were left out and why, and what to know of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from majorant._numbers import counted
+from majorant.report.fit import Fit
+from majorant.report.section import Section
+from majorant.report.table import Column, Table
+
+LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What became of one column of a table.
+
+    Attributes
+    ----------
+    name : str
+    use : str
+        Its role ("feature", "target", "weights", ...), or `LEFT_OUT`.
+    notes : tuple of str
+        Why it was left out, and what to know of it.
+    """
+
+    name: str
+    use: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_left_out(self) -> bool:
+        return self.use == LEFT_OUT
+
+
+def columns_section(fit: Fit) -> Section | None:
+    """Build the section; None where a model was not fitted to a table of a file."""
+    uses: Sequence[ColumnUse] = fit.run.columns
+    if not uses:
+        return None
+    left_out, noted = [u for u in uses if u.is_left_out], [u for u in uses if u.notes and not u.is_left_out]
+    headline = f"{counted(len(uses) - len(left_out), 'column')} used, {len(left_out)} left out."
+    table = Table(
+        "columns",
+        [
+            Column("Column", [u.name or '""' for u in uses]),
+            Column("Use", [u.use for u in uses]),
+            Column("Note", ["; ".join(u.notes) for u in uses]),
+        ],
+    )
+    notes = ["<code>--features</code> names the columns to use."] if left_out or noted else []
+    return Section("columns", "Columns", headline, "", notes, is_figure=False, table=table)
