@@ -60,3 +60,26 @@ def test_a_column_that_is_named_is_used(majorant: Callable[..., Any], tmp_path: 
     answer = majorant("fit", "kmeans", "birds.csv", "--k", "3", "--features", "sample,size", "--out", "run")
     assert '"sample": looks like an id; --features can leave it out' in " ".join(answer.out.split())
     assert list(load("run/model.majorant").feature_names_in_) == ["sample", "size"]
+
+
+def test_a_row_without_any_cell_is_of_no_part(majorant: Callable[..., Any], tmp_path: Path) -> None:
+    birds = table().with_row_index("row", offset=1).select("row", "size", "income")
+    empty = pl.when(pl.col("row").is_in([3, 40])).then(None)
+    birds = birds.with_columns(empty.otherwise(pl.col(name)).alias(name) for name in ("size", "income"))
+    birds = birds.with_columns(pl.when(pl.col("row") == 7).then(None).otherwise(pl.col("size")).alias("size"))
+    birds.write_csv(tmp_path / "birds.csv")
+    fit = ["fit", "gaussian-mixture", "birds.csv", "--features", "size,income", "--k", "2", "--no-report"]
+    assert "58 rows used, 2 left out" in majorant(*fit, "--out", "run").out
+    assert "58 rows, 2 left out" in majorant("predict", "run", "birds.csv", "--out", "p.csv").out
+    for file in ("run/assignments.csv", "p.csv"):
+        assert set(range(1, 61)) - set(pl.read_csv(file)["row"]) == {3, 40}
+
+
+def test_rows_far_outside_those_of_the_fit_are_counted(majorant: Callable[..., Any], tmp_path: Path) -> None:
+    table().write_csv(tmp_path / "birds.csv")
+    majorant("fit", "kmeans", "birds.csv", "--k", "3", "--features", "size,income", "--out", "run", "--no-report")
+    assert "far outside" not in majorant("predict", "run", "birds.csv", "--out", "same.csv").out
+    size = pl.when(pl.arange(60) < 2).then(1e6).otherwise(pl.col("size")).alias("size")
+    table().with_columns(size).write_csv(tmp_path / "odd.csv")
+    said = " ".join(majorant("predict", "run", "odd.csv", "--out", "odd_p.csv").out.split())
+    assert "Warning: 2 rows of 60 lie far outside the rows of the fit" in said

@@ -121,6 +121,13 @@ class Matrix:
         """Number of samples, where rows are regions of them."""
         return None if self.bags is None else len(np.unique(self.bags))
 
+    @property
+    def ranges(self) -> tuple[Array, Array] | None:
+        """Smallest and largest value of each feature; None where some are text, or have no value."""
+        if self.frame is not None or np.isnan(self.values).all(axis=0).any():
+            return None
+        return np.nanmin(self.values, axis=0), np.nanmax(self.values, axis=0)
+
     def as_seen(self, columns: Columns, units: Standardisation | None) -> pl.DataFrame:
         """Return the features as the estimator takes them."""
         if self.frame is not None:
@@ -294,6 +301,7 @@ def build_matrix(
     drop_missing: bool,
     has_labels: bool = False,
     is_new: bool = False,
+    keeps_empty: bool = False,
 ) -> Matrix:
     """Return the values of the columns, after the checks that every fit and prediction needs.
 
@@ -311,6 +319,8 @@ def build_matrix(
         Whether the target names classes, so that it may be text.
     is_new : bool
         Whether the model is fitted already, so that no column can be left out.
+    keeps_empty : bool
+        Whether rows without any feature are kept, as they advance time; otherwise they belong to no part.
     """
     labels = [name for name in (columns.target if has_labels else None, columns.bag) if name is not None]
     others = (*labels, columns.time, columns.sequence, *columns.covariates)
@@ -326,6 +336,10 @@ def build_matrix(
     for name in labels:
         kept[name], missing[name] = labels_of(table, name)
     incomplete = incomplete_rows(table, missing, drop_missing, optional)
+    if columns.features and not keeps_empty:
+        incomplete |= np.logical_and.reduce([np.isnan(values[name]) for name in columns.features])
+        if incomplete.all():
+            raise NoRowsLeftError(f"no row of {table.name} has a value in any of the columns.", "Fill them in.")
     kept = {name: column[~incomplete] for name, column in kept.items()}
     if columns.weights is not None:
         check_weights(table, columns.weights, kept[columns.weights])

@@ -177,6 +177,7 @@ def _recipe(run: FittedRun) -> Recipe:
         run.selection,
         request.ids,
         request.reading,
+        run.matrix.ranges,
     )
 
 

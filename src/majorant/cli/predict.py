@@ -46,7 +46,7 @@ def predict_and_write(
         raise CommandError(f"{out} is the table itself, which --force does not replace.", "Choose another --out.")
     estimator, recipe = read_run(folder)
     is_by_bag = recipe.columns.bag is not None
-    n_rows = n_left_out = 0
+    n_rows = n_left_out = n_far = 0
     lost, said = list[str](), tuple[str, ...]()
     none_left: NoRowsLeftError | None = None
     reading = replace(recipe.reading, **(given or {}))
@@ -55,19 +55,23 @@ def predict_and_write(
         for before, table in parts:
             n_rows += table.frame.height
             try:
-                found, n_without, lost, said = _predicted(estimator, recipe, table, before, drop_missing)
+                found, n_without, lost, said, far = _predicted(estimator, recipe, table, before, drop_missing)
             except NoRowsLeftError as error:
                 none_left, n_without = error, table.frame.height
             else:
+                n_far += far
                 ids = [name for name in recipe.ids if name in table.frame.columns]
                 writer.write(beside(found, kept_columns(table, ids, keep), before))
             n_left_out += n_without
         if writer.n_rows == 0 and none_left is not None:
             raise none_left
         check_new(out, force)  # another process may have written it meanwhile
+    if n_far:
+        rows = f"{counted(n_far, 'row')} of {n_rows} {'lies' if n_far == 1 else 'lie'}"
+        said = (*said, f"{rows} far outside the rows of the fit, where what the model says has no support.")
     if is_by_bag:
         bags = f"{counted(writer.n_rows, 'bag')} of {counted(n_rows - n_left_out, 'row')}"
-        return f"{out}, {bags}, {n_left_out} left out", ()
+        return f"{out}, {bags}, {n_left_out} left out", said
     without = f", without the view{'s' * (len(lost) > 1)} {listed(lost)}" if lost else ""
     return f"{out}, {counted(writer.n_rows, 'row')}, {n_left_out} left out{without}", said
 
@@ -80,8 +84,11 @@ def check_new(out: Path, force: bool) -> None:
 
 def _predicted(
     estimator: Any, recipe: Any, table: SourceTable, before: int, drop_missing: bool
-) -> tuple[dict[str, Any], int, list[str], tuple[str, ...]]:
-    """Return predictions for a table's rows, the number of rows left out, views that the table lacks, and warnings."""
+) -> tuple[dict[str, Any], int, list[str], tuple[str, ...], int]:
+    """Return predictions for a table's rows, and what is to tell of them.
+
+    These are the number of rows left out, views that the table lacks, warnings, and the number of rows far outside.
+    """
     lost, said = list[str](), tuple[str, ...]()
     formula = getattr(estimator, "formula_", None)
     if formula is not None:
@@ -89,7 +96,7 @@ def _predicted(
         _check_columns(table, columns)
         used = complete_rows(table, columns.features, drop_missing, option=None)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
-        return found, used.n_left_out, lost, said
+        return found, used.n_left_out, lost, said, 0
     columns = replace(recipe.columns, target=None, weights=None)
     is_series = card_of(estimator).in_order
     views = getattr(estimator, "views", None)
@@ -111,7 +118,7 @@ def _predicted(
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):
         found = assigned_rows(estimator, frame, matrix, True, before)
-    return found, matrix.n_left_out, lost, said
+    return found, matrix.n_left_out, lost, said, recipe.n_far(matrix.values)
 
 
 def series_of(

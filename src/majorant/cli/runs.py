@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant._atomic import abandoned, draft_of, remove_abandoned
 from majorant.cli.errors import CommandError
@@ -83,6 +84,8 @@ class Recipe:
         Columns that identify rows, which the model does not use.
     reading : Reading
         How the table was read.
+    ranges : pair of arrays or None
+        Smallest and largest value of each feature, where all are numbers.
     """
 
     columns: Columns
@@ -96,6 +99,7 @@ class Recipe:
     selection: Selection | None = None
     ids: tuple[str, ...] = ()
     reading: Reading = AS_USUAL
+    ranges: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -125,6 +129,7 @@ class Recipe:
             "selection": None if self.selection is None else self.selection.to_state(),
             "ids": list(self.ids),
             "reading": self.reading.to_state(),
+            "ranges": self.ranges,
         }
 
     @classmethod
@@ -138,7 +143,15 @@ class Recipe:
         selection = None if selected is None else Selection.from_state(selected)
         ids = tuple(state["ids"])
         reading = Reading(**state["reading"])
-        return cls(columns, units, bool(state["drop_missing"]), selection=selection, ids=ids, reading=reading, **texts)
+        kept = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
+        return cls(columns, units, bool(state["drop_missing"]), **kept, **texts)
+
+    def n_far(self, values: NDArray[np.float64]) -> int:
+        """Count rows that lie beyond the range of a feature in the fit by more than its width."""
+        if self.ranges is None:
+            return 0
+        low, high = self.ranges
+        return int(((values < 2 * low - high) | (values > 2 * high - low)).any(axis=1).sum())
 
 
 def read_run(folder: Path) -> tuple[Any, Recipe]:

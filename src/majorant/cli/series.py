@@ -129,7 +129,7 @@ def series_matrix(
         covariates = None if gating is None else feature_frame(tuple(gating.columns), gating.to_numpy())
         rows = series.numbers, 0
         return Matrix(design.to_numpy(), None, None, *rows, sequences=series.sequences, covariates=covariates)
-    matrix = build_matrix(series.table, columns, True, False, is_new=is_new)
+    matrix = build_matrix(series.table, columns, True, False, is_new=is_new, keeps_empty=True)
     values = matrix.values
     if drop_missing:
         values = np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
