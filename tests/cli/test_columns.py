@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from majorant.persistence import load
 
@@ -83,3 +85,19 @@ def test_rows_far_outside_those_of_the_fit_are_counted(majorant: Callable[..., A
     table().with_columns(size).write_csv(tmp_path / "odd.csv")
     said = " ".join(majorant("predict", "run", "odd.csv", "--out", "odd_p.csv").out.split())
     assert "Warning: 2 rows of 60 lie far outside the rows of the fit" in said
+
+
+@pytest.mark.parametrize("write", [pl.DataFrame.write_csv, pl.DataFrame.write_parquet])
+def test_a_table_may_come_by_standard_input(
+    majorant: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., Any]
+) -> None:
+    write(table(), tmp_path / "birds")
+    content = (tmp_path / "birds").read_bytes()
+    fit = ["fit", "kmeans", "-", "--k", "3", "--out", "run", "--no-report"]
+    for arguments in (fit, ["predict", "run", "-", "--out", "p.csv"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        answer = majorant(*arguments)
+        assert answer.status == 0, answer.err
+    assert pl.read_csv("p.csv").height == 60
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    assert "majorant: standard input is empty." in majorant("fit", "kmeans", "-", "--out", "other").words

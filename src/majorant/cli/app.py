@@ -23,7 +23,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
-Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Excel, Parquet, Arrow/Feather or .npz file.")]
+Table = Annotated[
+    Path,
+    typer.Argument(metavar="TABLE", help="CSV, TSV, Excel, Parquet, Arrow or .npz file; - for standard input."),
+]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
 Keep = Annotated[
@@ -175,7 +178,8 @@ def fit(
         str | None, typer.Option(metavar="COLUMN", help="Number of trials of each row, for models that take it.")
     ] = None,
     k: Annotated[
-        str | None, typer.Option(metavar="K", help="Number of clusters or components, or a range to compare: 1:6.")
+        str | None,
+        typer.Option(metavar="K", help="Number of clusters or components, or a range to compare (the default): 1:6."),
     ] = None,
     vary: Annotated[
         list[str] | None,

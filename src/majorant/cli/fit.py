@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
+from majorant._numbers import plural_of
 from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
@@ -41,7 +42,7 @@ from majorant.cli.series import in_order, series_formula, series_matrix
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable
 from majorant.formulas import Formula, quoted
-from majorant.registry import ModelCard
+from majorant.registry import ESTIMATORS, ModelCard
 from majorant.report.sections.columns import ColumnUse
 from majorant.results.select import criterion_of, default_criterion, has_criterion, models_with, select
 from majorant.results.selection import CRITERIA, SILHOUETTE, Selection
@@ -51,6 +52,8 @@ _MOST_CERTIFIED = 200_000
 _BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
 """CPU time of a bound: at most this share of that of the fit, or this many seconds."""
 _NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
+_LARGEST = 6
+"""Largest number of parts that is tried where the user gave none."""
 _MOST_OF_THE_VARIANCE = 0.8
 """Share of the variance beyond which one column decides the clusters."""
 
@@ -161,6 +164,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         raise CommandError(f"{card.title} has no target: leave --target out, or leave the column out with --features.")
     if request.target is not None and card.by_target is not None:
         card = _card_by_target(card, table, request.target)
+    request = _with_sizes(request, card)
     size = request.k.start if isinstance(request.k, range) else request.k
     settings = [*request.settings, *([] if request.family is None else [f"family={request.family}"])]
     estimator = build_estimator(card, size, settings, request.random_state)
@@ -181,6 +185,11 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         frame = matrix.as_seen(columns, units)
         keywords = {"sample_weight": matrix.weights, "bags": matrix.bags, **matrix.given}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
+    if _is_unsized(request, card):
+        raise CommandError(
+            f"how many {plural_of(card.part)}? Sizes cannot be compared by silhouettes of weighted rows.",
+            "Give their number, such as --k 3.",
+        )
     _check_size(card, estimator, matrix, request)
     began, worked = time.perf_counter(), time.process_time()
     selection = _selected(request, card, estimator, given) if request.compares else None
@@ -201,6 +210,22 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     return FittedRun(
         request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria, kept
     )
+
+
+def _with_sizes(request: FitRequest, card: ModelCard) -> FitRequest:
+    """Return the request with sizes to compare where the user gave none and they can be compared."""
+    criterion = default_criterion(ESTIMATORS[card.name])
+    comparable = has_criterion(ESTIMATORS[card.name], criterion) and _is_unsized(request, card)
+    if not comparable or (criterion == SILHOUETTE and request.weights is not None):
+        return request
+    return replace(request, k=range(2 if criterion == SILHOUETTE else 1, 1 + _LARGEST))
+
+
+def _is_unsized(request: FitRequest, card: ModelCard) -> bool:
+    """Return whether the user must say how many parts there are, or let it be chosen."""
+    is_set = any(setting.partition("=")[0].strip() == card.size_parameter for setting in request.settings)
+    has_parts = card.size_parameter is not None and card.kind in ("clustering", "mixture", "regression")
+    return has_parts and request.k is None and not is_set
 
 
 def _of_constant_columns(columns: Columns, matrix: Matrix) -> list[str]:

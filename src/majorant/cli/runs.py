@@ -143,7 +143,7 @@ class Recipe:
         selection = None if selected is None else Selection.from_state(selected)
         ids = tuple(state["ids"])
         reading = Reading(**state["reading"])
-        kept = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
+        kept: dict[str, Any] = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
         return cls(columns, units, bool(state["drop_missing"]), **kept, **texts)
 
     def n_far(self, values: NDArray[np.float64]) -> int:

@@ -6,10 +6,13 @@ import csv
 import hashlib
 import io
 import os
+import shutil
+import sys
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -24,6 +27,9 @@ from majorant.cli.text_tables import AS_USUAL, Reading, as_numbers, first_long_l
 
 READABLE = ".csv, .tsv (also packed, as .csv.gz), .xlsx, .ods, .parquet, .arrow, .feather or .npz"
 NEEDS_EXCEL = 'pip install "majorant[excel]"'
+STDIN = Path("-")
+"""The table that comes by standard input."""
+_NAME_OF_STDIN = Path("standard input")
 WRITABLE = (".csv", ".tsv", ".xlsx", ".parquet")
 _DAMAGE = (
     pl.exceptions.PolarsError,
@@ -64,7 +70,7 @@ class SourceTable:
 
 
 def read_table(path: Path, reading: Reading = AS_USUAL) -> SourceTable:
-    """Read a table, in the format of its extension.
+    """Read a table, in the format of its extension; "-" is standard input.
 
     Raises
     ------
@@ -74,9 +80,11 @@ def read_table(path: Path, reading: Reading = AS_USUAL) -> SourceTable:
     try:
         if path.is_dir():
             raise CommandError(f"{path} is a folder; a table is one file, {READABLE}.")
-        # unbuffered: polars reads from where the file itself stands, not from where Python's buffer does
-        with path.open("rb", buffering=0) as stream:
-            frame = _parsed(path, stream, reading)
+        with _opened(path) as stream:
+            named = path
+            if path == STDIN:
+                named, path = _named(stream), _NAME_OF_STDIN
+            frame = _parsed(path, named.suffixes, stream, reading)
             stream.seek(0)
             checksum = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
@@ -86,6 +94,28 @@ def read_table(path: Path, reading: Reading = AS_USUAL) -> SourceTable:
     if frame.width == 0 or frame.height == 0:
         raise CommandError(f"{path} has no rows.", "A table needs a line of column names and at least one row.")
     return SourceTable(path, frame, checksum)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[FileIO]:
+    """Open a table, unbuffered: polars reads from where the file itself stands, not from where Python's buffer does."""
+    if path != STDIN:
+        with path.open("rb", buffering=0) as stream:
+            yield stream
+        return
+    with tempfile.TemporaryFile(buffering=0) as copied:
+        shutil.copyfileobj(sys.stdin.buffer, copied)
+        copied.seek(0)
+        yield copied
+
+
+def _named(stream: FileIO) -> Path:
+    """Name standard input by what it holds: text, unless it begins as another format."""
+    start = stream.read(8)
+    stream.seek(0)
+    endings = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"\xff\xff\xff\xff": ".arrow", b"PK\x03\x04": ".xlsx"}
+    ending = next((ending for opening, ending in endings.items() if start.startswith(opening)), ".csv")
+    return _NAME_OF_STDIN.with_suffix(ending)
 
 
 def _not_there(path: Path) -> str:
@@ -103,8 +133,8 @@ def _stem(name: str) -> str:
     return name.partition(".")[0].lower()
 
 
-def _parsed(path: Path, stream: FileIO, reading: Reading) -> pl.DataFrame:
-    endings = [suffix.lower() for suffix in path.suffixes]
+def _parsed(path: Path, suffixes: Sequence[str], stream: FileIO, reading: Reading) -> pl.DataFrame:
+    endings = [suffix.lower() for suffix in suffixes]
     ending = "".join(endings[-1:])
     if ending == ".gz" and _READERS.get("".join(endings[-2:-1])) is read_text:
         ending = endings[-2]
