@@ -26,7 +26,7 @@ MODULES = {
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 LAYERS = [
-    {"_kernels", "_atomic", "_cells", "_frames", "_numbers", "_order", "_progress", "registry"},
+    {"_kernels", "_atomic", "_cells", "_frames", "_numbers", "_order", "_progress", "_told", "registry"},
     {"_validation"},
     {"energy", "formulas", "data"},
     {"engine"},
@@ -43,7 +43,7 @@ LAYERS = [
 ]
 """Rooms of the package, lowest first. Those of one layer do not know each other."""
 
-ONLY = {"summary": {"summary", "search", "results.certificate", "_frames", "_numbers"}}
+ONLY = {"summary": {"summary", "search", "results.certificate", "_frames", "_numbers", "_told"}}
 """Rooms that use less than what lies below them."""
 
 HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "jinja2", "rich", "dask", "distributed", "formulaic"]

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._numbers import counted
+from majorant._told import Told
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Bootstrap:
+@dataclass(frozen=True, repr=False)
+class Bootstrap(Told):
     """Parameters of refits, their components matched to the fit's.
 
     Attributes

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Literal
 
 from majorant._numbers import Rounding, article, briefly, objective_format, rounded_up
+from majorant._told import Told
 
 PROVED = 1e-5
 """Largest relative gap that counts as zero."""
@@ -19,8 +20,8 @@ LOOSE = 0.05
 _MAYBE_LOOSE = "The bound may be what is loose: nothing here says that a better fit exists."
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Told):
     r"""A proved bound on the objective of any solution, with the objective of a fit.
 
     Attributes
@@ -151,9 +152,6 @@ class Certificate:
         if self.gap <= LOOSE:
             return f"{text}."
         return f"{text}. {_MAYBE_LOOSE}"
-
-    def __str__(self) -> str:
-        return self.sentence
 
     @property
     def _is_loose(self) -> bool:

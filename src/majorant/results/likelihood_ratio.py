@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array
 
 from majorant._frames import check_row_names, data_frame
 from majorant._numbers import counted
+from majorant._told import Told
 from majorant._validation import check_groups, check_integer, check_sample_weight, is_missing
 from majorant.formulas import is_table
 from majorant.registry import ModelCard, card_of
@@ -28,8 +29,8 @@ MISSED = 1e-6
 """Relative shortfall of the larger fit's log-likelihood from which its search counts as having missed the optimum."""
 
 
-@dataclass(frozen=True)
-class LikelihoodRatioTest:
+@dataclass(frozen=True, repr=False)
+class LikelihoodRatioTest(Told):
     """A test of some number of components against one more.
 
     Attributes
@@ -86,9 +87,6 @@ class LikelihoodRatioTest:
         if self.n_missed:
             text += f" In {self.n_missed} the larger fit ended below the smaller one and counts as no gain."
         return text
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 def likelihood_ratio_test(

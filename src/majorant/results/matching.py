@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from majorant._told import Told
 
-@dataclass(frozen=True)
-class MatchedLabels:
+
+@dataclass(frozen=True, repr=False)
+class MatchedLabels(Told):
     """Agreement of two labelings, whatever the names of their parts.
 
     Attributes
@@ -33,6 +35,12 @@ class MatchedLabels:
     table: NDArray[np.int64]
     adjusted_rand: float
     share: float
+
+    @property
+    def sentence(self) -> str:
+        """How far the two labelings agree."""
+        rows = f"{100 * self.share:.4g} % of {int(self.table.sum())} rows have matched labels"
+        return f"Adjusted Rand index {self.adjusted_rand:.4g}: {rows}."
 
 
 def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> MatchedLabels:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from majorant._frames import data_frame
 from majorant._numbers import counted, plural_of
+from majorant._told import Told
 from majorant._validation import check_choice, check_integer, check_sample_weight
 from majorant.data.chunks import Block as Rows
 from majorant.data.chunks import Chunks
@@ -33,8 +34,8 @@ CLOSE, LOOSE = 0.9, 0.6
 """Adjusted Rand indices from which labels are called nearly the same, or similar."""
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(Told):
     """Agreement of some refits with the original fit.
 
     Attributes
@@ -55,6 +56,12 @@ class Agreement:
     shifts: NDArray[np.float64]
     rand: NDArray[np.float64]
     rows: NDArray[np.float64]
+
+    @property
+    def sentence(self) -> str:
+        """How far the labels of the refits agree with those of the fit."""
+        kept = f"{int(np.sum(self.rows == 1))} of {len(self.rows)} rows stay in their part in all"
+        return f"{counted(self.n_runs, 'refit')}, adjusted Rand index {np.median(self.rand):.4g} at the median; {kept}."
 
     @property
     def n_runs(self) -> int:
@@ -180,6 +187,9 @@ class Stability:
 
     def __str__(self) -> str:
         return str(self.summary())
+
+    def __repr__(self) -> str:
+        return f"Stability({self.model}: {self.conclusion})"
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()

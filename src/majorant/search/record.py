@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -230,6 +231,9 @@ class SearchReport:
             f"SearchReport({made}, {distinct}, "
             f"best {self.objective_name} {self.best:.8g} found {counted(self.n_hits, 'time')}{gap})"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
 
     def to_frame(self) -> Any:
         """Return a data frame with one row per start (pandas if installed, otherwise polars)."""

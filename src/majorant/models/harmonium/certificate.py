@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from majorant._told import Told
 from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
 from majorant.models.harmonium.objective import Penalised
@@ -67,8 +68,8 @@ def unlinked_sentence(groups: tuple[str, ...], *, by_target: bool) -> str:
 
 
 @value_class
-@dataclass(frozen=True)
-class GlobalCertificate:
+@dataclass(frozen=True, repr=False)
+class GlobalCertificate(Told):
     """Whether a fit is a global optimum among harmoniums with its penalty, of any number of components.
 
     Attributes
@@ -164,9 +165,6 @@ class GlobalCertificate:
             f"Not shown to be a global optimum: {self.rank} of {self.n_components} components are used, but a "
             f"direction leads down ({number}). Give grow=True, a smaller tol or a larger max_iter."
         )
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @dataclass(frozen=True)
