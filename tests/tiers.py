@@ -9,6 +9,7 @@ from __future__ import annotations
 NEEDS = {
     "test_browser.py": "browser",
     "test_cluster.py": "cluster",
+    "test_layout.py": "browser",
     "test_docs.py::test_every_block_runs": "site",
     "test_docs.py::test_the_site_builds_without_a_warning": "site",
 }

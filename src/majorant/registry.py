@@ -132,6 +132,12 @@ VALUES: dict[str, type[Any]] = {}
 """Classes of saved parameters and fitted attributes, besides plain values."""
 
 
+def named(name: str) -> Any:
+    """Return the function with that name, "module:function", of a room that may know more than the asking one."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
+
+
 def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
     """Register an estimator under ``card.name``; a class decorator."""
 

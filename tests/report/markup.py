@@ -8,7 +8,7 @@ import re
 from html.parser import HTMLParser
 from importlib import resources
 
-VOID = {"meta"}
+VOID = {"meta", "input"}
 COLOUR = re.compile(
     r"#[0-9a-f]{3,8}\b|\brgba?\(|\bhsla?\(|(?:fill|stroke|color|background)\s*[:=]\s*[\"']?\s*[a-z]+", re.I
 )

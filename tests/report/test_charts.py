@@ -72,7 +72,7 @@ def test_spread_moves_labels_apart_and_no_farther_than_needed() -> None:
 def test_shortened_text_fits() -> None:
     text = "a column with a name of sixty characters, which is too long"
     assert text_width(shorten(text, 100)) <= 100
-    assert shorten(text, 100).endswith("\u2026")
+    assert shorten(text, 100).startswith("a co") and shorten(text, 100).endswith("ong")
     assert shorten("short", 100) == "short"
 
 

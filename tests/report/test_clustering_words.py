@@ -4,7 +4,8 @@ import pytest
 from majorant.engine.trace import Trace
 from majorant.report import Run
 from majorant.report.measures.clustering import Clustering
-from majorant.report.words import clustering, clusters, convergence, pair, profiles, reproduce
+from majorant.report.sections import profiles
+from majorant.report.words import clustering, clusters, convergence, pair, reproduce
 from majorant.report.words import silhouettes as silhouette_words
 from majorant.report.words.convergence import History
 from majorant.results.silhouettes import Silhouettes
@@ -202,3 +203,13 @@ def test_exploring_is_explained_and_a_limit_is_warned_of() -> None:
 )
 def test_reproduce(params: dict[str, object], headline: str) -> None:
     assert reproduce.headline(params) == headline
+
+
+def test_the_tree_of_parts_merges_what_loses_least_first() -> None:
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [1.0, 0.0], [10.0, 3.0]])
+    merges = profiles.merge_tree(centres, np.array([5, 5, 5, 1]))
+    assert [set(merge[:2]) for merge in merges] == [{0, 2}, {1, 3}, {4, 5}]
+    np.testing.assert_allclose(merges[0][2] ** 2 * 16, 5 * 5 / 10)
+    assert [height for *_, height in merges] == sorted(height for *_, height in merges)
+    assert profiles.leaves_of(merges, 6, 4) == [0, 2, 1, 3]
+    assert [profiles.shade(value) for value in (0.1, 0.9, -9.0)] == ["level", "high-2", "low-5"]

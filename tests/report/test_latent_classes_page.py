@@ -57,9 +57,9 @@ def test_every_case_is_a_sound_page(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    assert sections[:2] == ["search", "latent-classes"]
+    assert sections[0] == "latent-classes"
     text = "".join(page.text)
-    assert "nan" not in text
+    assert "nan" not in text.replace("discriminant", "")
     assert "classs" not in text
     assert "report of a latent-class classification" in text
 

@@ -39,13 +39,13 @@ RUNS: dict[str, Callable[[], Run]] = {
 }
 EXPECTED = {
     "clusters": ["clusters", "profiles"],
-    "components": ["components", "unsure-rows", "profiles", "criterion"],
+    "components": ["components", "profiles", "unsure-rows", "criterion"],
     "confusion": ["confusion", "classes"],
     "a list of confusions": ["confusion", "classes"],
     "estimates": ["estimates"],
     "latent classes": ["latent-classes", "confusion", "classes"],
     "representation": ["confusion", "classes", "topics", "views", "class-profiles"],
-    "penalties": ["penalties", "topics", "views"],
+    "penalties": ["topics", "views", "penalties"],
 }
 UNESCAPED = {
     r"\textbackslash{}": "\\",
@@ -82,7 +82,8 @@ def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, R
     assert set(tables) <= set(TABLE_NAMES)
     assert page.count("<table") == sum(table.is_on_page for table in tables.values())
     for table in tables.values():
-        assert (table.to_html() in page) == table.is_on_page
+        body = table.to_html().split("<thead>")[1]
+        assert (body in page) == table.is_on_page
     texts = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.S)
     expected = [text for table in tables.values() for text in (table.to_csv(), table.to_latex())]
     assert [html.unescape(text) for text in texts] == expected
@@ -213,8 +214,8 @@ def test_the_latex_of_a_table_in_full() -> None:
     ]
     assert table.to_csv() == "Term,Nr,R&D\na_1,1,0.51\na_1,2,-12.0\n"
     page = table.to_html()
-    assert "<tr>a</tr><tr><td><i>1</i></td>" in page and "<b>0.51</b>" in page and "a_1" not in page
-    assert '<tr class="total"><td><i>3</i></td>' in page
+    assert '<tr>a</tr><tr><th scope="row"><i>1</i></th>' in page and "<b>0.51</b>" in page and "a_1" not in page
+    assert '<tr class="total"><th scope="row"><i>3</i></th>' in page
 
 
 def test_a_row_that_starts_with_a_bracket_is_no_option_of_the_row_before() -> None:

@@ -24,6 +24,7 @@ from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
 from majorant.engine.trace import Trace
 from majorant.persistence import save
+from majorant.registry import named
 from majorant.search.record import SearchReport
 from majorant.summary import Summary
 
@@ -165,6 +166,66 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
 
     def _summary(self) -> Summary:
         raise NotImplementedError(f"{type(self).__name__} must say what its summary holds")
+
+    def report(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, table_name: str = "the table", **given: Any
+    ) -> Any:
+        """Return the report of the fit as one page, which a notebook shows at once.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The rows of the fit; for a model fitted by formula, its table.
+        y : array-like of shape (n_samples,), optional
+            The target, for models that have one.
+        sample_weight : array-like of shape (n_samples,), optional
+            The weights of the fit.
+        table_name : str, default="the table"
+            The name of the table on the page.
+        **given
+            Further arguments of the fit with an entry per row: ``groups``, ``gating``, ``component_labels``.
+
+        Returns
+        -------
+        majorant.report.Report
+            ``save(path)`` writes the page, ``html`` is its source and ``tables`` are its tables.
+
+        Examples
+        --------
+        >>> import majorant as mj
+        >>> from sklearn.datasets import load_iris
+        >>> X = load_iris().data
+        >>> sorted(mj.KMeans(3, random_state=0).fit(X).report(X).tables)
+        ['clusters', 'profiles']
+        """
+        rows = {"sample_weight": sample_weight, "table_name": table_name, **given}
+        return named("majorant.report.of_model:report_of")(self, X, y, **rows)
+
+    def plot(self, X: Any, y: Any = None, ax: Any = None) -> Any:
+        """Draw the picture that says most about the fit; `majorant.plot` has the others.
+
+        Parts on the two columns that tell them apart best, profiles of parts where there are more than ten columns, the
+        components of a mixture of regressions along their main feature, profiles of latent classes, or rows on the
+        first two components of a representation.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            The target, for models that have one.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        check_is_fitted(self)
+        return named("majorant.plot.any_model:plot_of")(self, X, y, ax)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one file, which `majorant.load` reads without executing anything in it.

@@ -8,6 +8,8 @@ from majorant.plot.embedding import embedding
 from majorant.plot.fits import convergence, criterion, starts
 from majorant.plot.parts import classification, density, uncertainty
 from majorant.plot.profile import class_profile
+from majorant.plot.profiles import profiles
+from majorant.plot.regression import regression
 
 __all__ = [
     "class_profile",
@@ -16,6 +18,8 @@ __all__ = [
     "criterion",
     "density",
     "embedding",
+    "profiles",
+    "regression",
     "starts",
     "uncertainty",
 ]

@@ -23,8 +23,12 @@ def escaped(text: object) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Shorten a text to at most `length` characters, ending in an ellipsis if it was cut."""
-    return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
+    """Shorten a text to at most `length` characters, with an ellipsis in the middle: names often differ at the end."""
+    if len(text) <= length:
+        return text
+    tail = text[len(text) - (length - 1) // 3 :]
+    head = text[: length - 1 - len(tail)]
+    return head.rstrip() + "\u2026" + (tail[tail.find(" ") + 1 :] or tail)
 
 
 def column_name(name: str, longest: int = LONGEST_NAME_IN_PROSE) -> str:

@@ -38,6 +38,7 @@ from majorant.report.sections.components import components_section
 from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
+from majorant.report.sections.discriminants import map_section
 from majorant.report.sections.embedding import embedding_section, neighbours_section
 from majorant.report.sections.estimates import estimates_section, mixture_estimates_section
 from majorant.report.sections.latent_classes import latent_classes_section
@@ -221,17 +222,14 @@ def representation_header(representation: Representation) -> Header:
     )
 
 
-LAST = (convergence_section, columns_section, reproduce_section)
-"""Sections at the end of every page."""
+LAST = (search_section, certificate_section, convergence_section, columns_section, reproduce_section)
+"""Sections at the end of every page: how the answer was found."""
 
 KINDS: dict[str, Kind[Any]] = {
     "classification": Kind(
         measure_classification,
         classification_header,
         (
-            search_section,
-            certificate_section,
-            optimality_section,
             latent_classes_section,
             confusion_section,
             classes_section,
@@ -240,34 +238,33 @@ KINDS: dict[str, Kind[Any]] = {
             class_profiles_section,
             embedding_section,
             neighbours_section,
+            optimality_section,
         ),
     ),
     "clustering": Kind(
         measure_clustering,
         clustering_header,
         (
-            search_section,
-            certificate_section,
-            criteria_section,
             clusters_section,
             profiles_section,
-            silhouettes_section,
+            map_section,
             pair_section,
             strip_section,
+            silhouettes_section,
+            criteria_section,
         ),
     ),
     "mixture": Kind(
         measure_mixture,
         mixture_header,
         (
-            search_section,
             regularity_section,
-            certificate_section,
             components_section,
+            profiles_section,
+            map_section,
             pair_section,
             strip_section,
             uncertainty_section,
-            profiles_section,
             mixture_estimates_section,
             criteria_section,
         ),
@@ -276,7 +273,6 @@ KINDS: dict[str, Kind[Any]] = {
         measure_latent_classes,
         respondents_header,
         (
-            search_section,
             regularity_section,
             class_sizes_section,
             populations_section,
@@ -294,27 +290,23 @@ KINDS: dict[str, Kind[Any]] = {
         measure_representation,
         representation_header,
         (
-            search_section,
-            certificate_section,
-            optimality_section,
             topics_section,
             views_section,
             embedding_section,
             neighbours_section,
+            optimality_section,
         ),
     ),
     "regression": Kind(
         measure_regression,
         regression_header,
         (
-            search_section,
             left_out_section,
-            certificate_section,
             estimates_section,
             fit_section,
-            optima_section,
             residuals_section,
             criteria_section,
+            optima_section,
         ),
     ),
 }

@@ -7,12 +7,14 @@ import hashlib
 from calendar import month_name
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module, resources
+from importlib import resources
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from majorant import __version__
 from majorant._numbers import article
-from majorant.registry import ModelCard, card_of
+from majorant.registry import ModelCard, card_of, named
 from majorant.report.html import escaped, facts, shortened
 from majorant.report.kinds import KINDS, LAST
 from majorant.report.run import Run
@@ -35,6 +37,17 @@ class Report:
 
     html: str
     tables: Mapping[str, Table]
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.html.encode()) // 1000} kB, tables {', '.join(self.tables)})"
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own: its styles are not the notebook's."""
+        return f'<iframe srcdoc="{escaped(self.html)}" style="width: 100%; height: 800px; border: 0"></iframe>'
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
 
 
 def html_report(run: Run) -> str:
@@ -108,8 +121,7 @@ def report(run: Run) -> Report:
 def _brought(card: ModelCard) -> Iterator[Any]:
     """Yield the builders of the sections that the model's card names."""
     for name in card.sections:
-        module, _, function = name.partition(":")
-        yield getattr(import_module(module), function)
+        yield named(name)
 
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
@@ -120,6 +132,7 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
     what = f"report of {article(card.title)} {card.title}{kind}"
     is_stopped = getattr(getattr(run.estimator, "search_", None), "is_stopped", False)
     stopped = f'\n<p class="lede"><b>Note:</b> {escaped(STOPPED)}</p>' if is_stopped else ""
+    contents = "".join(f'<a href="#{section.name}">{escaped(section.label)}</a>' for section in sections)
     body = "\n".join(section.render() for section in sections)
     return f"""<!doctype html>
 <html lang="en">
@@ -139,6 +152,7 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
 <p class="lede">{header.lede}</p>{stopped}
 </header>
 {facts(header.facts, "five-figures")}
+<nav aria-label="Contents">{contents}</nav>
 {body}
 <footer>{escaped(_signature(run))}</footer>
 </main>

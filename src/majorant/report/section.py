@@ -57,7 +57,7 @@ class Section:
     table: Table | None = None
 
     def render(self) -> str:
-        shown = self.figure + ("" if self.table is None else self.table.with_copies())
+        shown = self.figure + ("" if self.table is None else self.table.with_copies(self.label))
         block = f"<figure>{shown}</figure>" if self.is_figure else f'<div class="block">{shown}</div>'
         note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
         return (

@@ -16,6 +16,8 @@ from majorant.report.html import escaped, visible
 Value = str | int | float | None
 DENSE_FROM = 13
 """Number of rows from which on they are set closer."""
+LONGEST, UNFOLDED = 16, 12
+"""Longer tables show so many rows at first, and the rest on demand."""
 
 
 @dataclass(frozen=True)
@@ -118,22 +120,38 @@ class Table:
     def n_rows(self) -> int:
         return len(self.columns[0].values)
 
-    def to_html(self) -> str:
-        """Return the table as HTML."""
+    def to_html(self, caption: str = "") -> str:
+        """Return the table as HTML; the caption is for screen readers. Long tables are folded."""
         shown = [c for c in self.columns if c.where != "copies"]
-        heads = "".join(f"<th{_class(c.css)}>{_head(c)}</th>" for c in shown)
+        heads = "".join(f'<th scope="col"{_class(c.css)}>{_head(c)}</th>' for c in shown)
         cells = [c.cells for c in shown]
+        rows = [i for i in range(self.n_rows) if i not in self.only_in_copies]
+        last_open = self._last_open(rows)
         body = ""
-        for i in range(self.n_rows):
-            if i in self.only_in_copies:
-                continue
-            row = "".join(f"<td{_class(c.css)}>{of[i]}</td>" for c, of in zip(shown, cells, strict=True))
+        for i in rows:
+            first, *rest = (f"{_class(c.css)}>{of[i]}</" for c, of in zip(shown, cells, strict=True))
+            row = f'<th scope="row"{first}th>' + "".join(f"<td{cell}td>" for cell in rest)
             is_total = self.has_total and i == self.n_rows - 1
-            body += f"{self.groups.get(i, '')}<tr{_class('total' if is_total else '')}>{row}</tr>"
+            css = "total" if is_total else "more" if i > last_open else ""
+            head = self.groups.get(i, "")
+            if css == "more":
+                head = head.replace('<tr class="', '<tr class="more ')
+            body += f"{head}<tr{_class(css)}>{row}</tr>"
         is_dense = self.n_rows >= DENSE_FROM if self.dense is None else self.dense
         css = f"dense {self.css}" if is_dense else self.css
-        table = f"<table{_class(css.strip())}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-        return f'<div class="scrolls">{table}</div>'
+        said = f"<caption>{escaped(caption)}</caption>" if caption else ""
+        table = f"<table{_class(css.strip())}>{said}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        if last_open == rows[-1] if rows else True:
+            return f'<div class="scrolls">{table}</div>'
+        unfold = f'<label class="unfold"><input type="checkbox">Show all {len(rows) - self.has_total} rows</label>'
+        return f'<div class="folds"><div class="scrolls">{table}</div>{unfold}</div>'
+
+    def _last_open(self, rows: Sequence[int]) -> int:
+        """Return the last row that is shown at first, with all rows of its group."""
+        if len(rows) - self.has_total <= LONGEST:
+            return rows[-1] if rows else -1
+        later = [i for i in rows if i > rows[UNFOLDED - 1] and (not self.groups or i in self.groups)]
+        return max(i for i in rows if i < later[0]) if later and later[0] < rows[-1] - self.has_total else rows[-1]
 
     def to_csv(self) -> str:
         """Return the table as CSV with all digits and a header, without a total; missing values are empty."""
@@ -180,11 +198,11 @@ class Table:
             lines.append(line([column[i] for column in cells]))
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
-    def with_copies(self) -> str:
+    def with_copies(self, caption: str = "") -> str:
         """Return the table with its copies (CSV, LaTeX) below it."""
         as_csv = _copy("CSV", f"{self.name}.csv", "text/csv", self.to_csv())
         as_latex = _copy("LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
-        shown = self.to_html() if self.is_on_page else ""
+        shown = self.to_html(caption) if self.is_on_page else ""
         return f'{shown}<div class="copies">{as_csv}{as_latex}</div>'
 
     def _copied(self) -> list[Column]:

@@ -29,9 +29,10 @@ def bottom_axis(
     for tick, label in zip(ticks, labels, strict=True):
         x, half = scale(tick), text_width(label) / 2
         canvas.line(x, y, x, y + 4, "axis")
-        if x - half > edge:
-            canvas.text(x, y + 18, label, "quiet", anchor="middle")
-            edge = x + half + 6
+        centre = min(max(x, half), canvas.width - half)
+        if centre - half > edge:
+            canvas.text(centre, y + 18, label, "quiet", anchor="middle")
+            edge = centre + half + 6
 
 
 def bottom_title(canvas: Canvas, text: str, x: float, y: float, room: float) -> None:

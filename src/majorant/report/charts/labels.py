@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.report.html import shortened
+
 TEXT_SIZE = 12.5
 _NARROW_SIGNS = frozenset("iljtfrI.,:;'|!()[]\u202f\u2009 -\u00b7")
-_BROAD_SIGNS = frozenset("mwMW@%\u2026\u2192\u2190")
+_BROAD_SIGNS = frozenset("mwMW@%+\u2026\u2192\u2190\u2212")
 
 
 def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> float:
@@ -28,14 +30,11 @@ def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> flo
 
 
 def shorten(text: str, room: float, *, bold: bool = False) -> str:
-    """Shorten a text to the width `room`, with an ellipsis if it was cut."""
+    """Shorten a text to the width `room`, with an ellipsis in the middle: names often differ at their ends only."""
     if text_width(text, bold=bold) <= room:
         return text
-    for length in range(len(text) - 1, 0, -1):
-        shorter = text[:length].rstrip() + "\u2026"
-        if text_width(shorter, bold=bold) <= room:
-            return shorter
-    return "\u2026"
+    fitting = (shortened(text, length) for length in range(len(text) - 1, 1, -1))
+    return next((short for short in fitting if text_width(short, bold=bold) <= room), "\u2026")
 
 
 def wrapped(text: str, room: float) -> list[str]:

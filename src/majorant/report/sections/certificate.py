@@ -5,7 +5,7 @@ from __future__ import annotations
 from majorant._numbers import plural_of
 from majorant.report import numbers
 from majorant.report.charts.axes import bottom_title
-from majorant.report.charts.labels import Shelf, text_width
+from majorant.report.charts.labels import Shelf, spread, text_width
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.fit import Fit
@@ -95,13 +95,16 @@ def _top_labels(
         numbers.bound_below if fit.search.sense == "min" else numbers.bound_above,
         fit.search.objective_name,
     )
-    for x, value, what in (
+    labels = (
         (at_bound, rounded(bound, name, fit.objective), "proved bound"),
         (at_fit, numbers.objective(fit.objective, name), "this fit"),
-    ):
-        canvas.line(x, 48, x, BASE, "marker")
-        canvas.text(x, 24, value, "strong", anchor="middle")
-        canvas.text(x, 40, what, "quiet", anchor="middle")
+    )
+    widths = [max(text_width(value, bold=True), text_width(what)) + 12 for _, value, what in labels]
+    centres = spread([at_bound, at_fit], widths, 0, canvas.width)
+    for (x, value, what), centre in zip(labels, centres.tolist(), strict=True):
+        canvas.polyline([(centre, 46), (x, 54), (x, BASE)], "marker outline")
+        canvas.text(centre, 24, value, "strong", anchor="middle")
+        canvas.text(centre, 40, what, "quiet", anchor="middle")
     if canvas.size.narrow:
         return
     if any_inside:

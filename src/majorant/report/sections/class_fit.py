@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from majorant.report import numbers
 from majorant.report.measures.latent_class_analysis import LatentClasses
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import latent_class_analysis as words
 
-MOST_PAIRS = 10
+MOST_IN_SQUARE = 8
+"""Classes up to which the mean probabilities are shown as a square."""
 NAMES = {
     "log_likelihood": "log-likelihood",
     "n_rows": "rows",
@@ -54,7 +57,8 @@ def bivariate_section(classes: LatentClasses) -> Section | None:
     found = classes.residuals
     if not found:
         return None
-    first, second, statistic, df, residual, p_value = (list(column) for column in zip(*found, strict=True))
+    kept = found[: words.MOST_PAIRS_IN_COPIES]
+    first, second, statistic, df, residual, p_value = (list(column) for column in zip(*kept, strict=True))
     columns = [
         Column("First item", first),
         Column("Second item", second),
@@ -63,8 +67,11 @@ def bivariate_section(classes: LatentClasses) -> Section | None:
         Column("df", df, css="number wide-only"),
         Column("p", p_value, list(map(words.p_value, p_value)), css="number"),
     ]
-    table = Table("bivariate-residuals", columns, only_in_copies=range(MOST_PAIRS, len(found)))
-    head, notes = words.residuals_headline(classes), words.residuals_notes(min(MOST_PAIRS, len(found)), len(found))
+    table = Table("bivariate-residuals", columns, only_in_copies=range(words.MOST_PAIRS, len(kept)))
+    head, notes = (
+        words.residuals_headline(classes),
+        words.residuals_notes(min(words.MOST_PAIRS, len(found)), len(found)),
+    )
     return Section("bivariate", "Pairs of items", head, "", notes, is_figure=False, table=table)
 
 
@@ -73,14 +80,24 @@ def assignment_section(classes: LatentClasses) -> Section | None:
     found = classes.assignment
     if found is None or classes.k == 1:
         return None
+    table, is_wide = found.average_posteriors, classes.k > MOST_IN_SQUARE
     columns = [Column("Assigned to class", list(range(1, classes.k + 1)))]
-    for j in range(classes.k):
-        values = found.average_posteriors[:, j].tolist()
-        columns.append(Column(f"Class {j + 1}", values, [numbers.fixed(v, 3) for v in values], css="number"))
+    if is_wide:
+        others = np.where(np.eye(classes.k, dtype=bool), -1.0, table)
+        next_ones = others.argmax(axis=1)
+        heads = ("Own class", np.diag(table)), ("Next class", next_ones + 1), ("Its probability", others.max(axis=1))
+        for head, values in heads:
+            texts = [str(v) if head == "Next class" else numbers.fixed(v, 3) for v in values.tolist()]
+            columns.append(Column(head, values.tolist(), texts, css="number", where="page"))
+    for j, values in enumerate(table.T.tolist()):
+        texts, where = [numbers.fixed(v, 3) for v in values], "copies" if is_wide else "everywhere"
+        columns.append(Column(f"Class {j + 1}", values, texts, css="number", where=where))
+    own = "Values of the own class" if is_wide else "On the diagonal, values"
     notes = [
-        "<b>Each row</b> has the mean probabilities of the classes among the rows that are assigned to one. On the "
-        "diagonal, values below 0.7 or 0.8 are usually taken for unclear classes."
+        "<b>Each row</b> has the mean probabilities of the classes among the rows that are assigned to one. "
+        f"{own} below 0.7 or 0.8 are usually taken for unclear classes."
     ]
+    if is_wide:
+        notes.append("The copies hold the probabilities of all classes.")
     head = words.assignment_headline(found)
-    table = Table("assignment", columns)
-    return Section("assignment", "Assignment", head, "", notes, is_figure=False, table=table)
+    return Section("assignment", "Assignment", head, "", notes, is_figure=False, table=Table("assignment", columns))

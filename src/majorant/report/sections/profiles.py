@@ -1,25 +1,30 @@
-"""Profiles: the centre of each part on each feature."""
+"""Profiles: the centre of each part on each feature, as marks on lines, or as a heat map under a tree of the parts."""
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.report import numbers
-from majorant.report.charts.labels import shorten, spread, text_width
+from majorant.report.charts.labels import Shelf, shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear
-from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.charts.svg import Canvas, Point, Size, coordinate, figure
 from majorant.report.measures.partition import Partition
 from majorant.report.section import Section
-from majorant.report.sections.panels import AXIS_TITLE, draw_panels, scale_of, vertical_grid
+from majorant.report.sections.panels import AXIS_TITLE, scale_of, vertical_grid
 from majorant.report.table import Column, Table
-from majorant.report.words import profiles as words
-from majorant.report.words.grammar import capital
+from majorant.report.words.grammar import capital, counted, opening, verb
+from majorant.report.words.partition import feature_name, shown_of
 
-MOST_FEATURES = 20
-MOST_FEATURES_IN_PANELS = 12
-MOST_PANELS = 12
+MOST_FEATURES, MOST_FEATURES_IN_MAP = 20, 30
+MOST_PARTS, MOST_PARTS_IN_TABLE = 30, 10
 MOST_FEATURES_IN_COPIES = 100
+STEPS, STEP = 5, 0.4
+"""Shades on either side of the mean, and standard deviations a shade."""
+WEAKLY_EXPLAINED = 0.1
 
 
 def profiles_section(partition: Partition) -> Section | None:
@@ -27,8 +32,8 @@ def profiles_section(partition: Partition) -> Section | None:
     if len(partition.used) < 2 or partition.n_features < 2 or not partition.ranked_features:
         return None
     one_plot = partition.k <= N_COLOURS
-    features = partition.ranked_features[: MOST_FEATURES if one_plot else MOST_FEATURES_IN_PANELS]
-    shown = largest_parts(partition, MOST_PANELS)
+    features = partition.ranked_features[: MOST_FEATURES if one_plot else MOST_FEATURES_IN_MAP]
+    shown = largest_parts(partition, MOST_PARTS)
     label = (
         f"Centre of each {partition.part} on {len(features)} features, in standard deviations from the mean, "
         f"features ordered by how much of their variance the {partition.parts} explain"
@@ -37,15 +42,15 @@ def profiles_section(partition: Partition) -> Section | None:
     def draw(size: Size) -> Canvas:
         if one_plot:
             return draw_profiles(size, partition, features)
-        return draw_profile_panels(size, partition, features, shown)
+        return draw_heat_map(size, partition, features, shown)
 
     return Section(
         "profiles",
         "Profiles",
-        words.headline(partition, features),
+        headline(partition, features),
         figure("profiles", label, draw),
-        words.notes(partition, len(features), len(shown)),
-        table=profiles_table(partition, shown),
+        notes(partition, len(features), len(shown)),
+        table=profiles_table(partition, largest_parts(partition, MOST_PARTS_IN_TABLE)),
     )
 
 
@@ -107,12 +112,104 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
     return canvas
 
 
-def draw_profile_panels(size: Size, partition: Partition, features: list[int], shown: list[int]) -> Canvas:
-    """Draw one panel per part with its own centre in colour."""
-    centres = partition.standard_centres[:, features]
-    panels = [(f"{capital(partition.part)} {part + 1}", centres[[part]]) for part in shown]
-    names = [partition.run.feature_names[feature] for feature in features]
-    return draw_panels(size, names, panels, centres[partition.used])
+def merge_tree(centres: NDArray[np.float64], sizes: NDArray[np.int64]) -> list[tuple[int, int, float]]:
+    """Merge the two parts whose merging raises the sum of squares least, until one is left (Ward's criterion).
+
+    Returns
+    -------
+    list of (int, int, float)
+        The two that are merged, and the square root of the rise per row; the part of merge i has the number k + i.
+    """
+    points = {j: (centre, float(size)) for j, (centre, size) in enumerate(zip(centres, sizes, strict=True))}
+    merges: list[tuple[int, int, float]] = []
+
+    def rise(a: int, b: int) -> float:
+        (x, n), (y, m) = points[a], points[b]
+        return float(n * m / (n + m) * ((x - y) ** 2).sum())
+
+    while len(points) > 1:
+        a, b = min(combinations(points, 2), key=lambda pair: rise(*pair))
+        merges.append((a, b, float(np.sqrt(rise(a, b) / sizes.sum()))))
+        (x, n), (y, m) = points.pop(a), points.pop(b)
+        points[len(centres) + len(merges) - 1] = ((n * x + m * y) / (n + m), n + m)
+    return merges
+
+
+def leaves_of(merges: list[tuple[int, int, float]], node: int, k: int) -> list[int]:
+    """Return the parts below a node of a tree, from left to right."""
+    if node < k:
+        return [node]
+    a, b, _ = merges[node - k]
+    return leaves_of(merges, a, k) + leaves_of(merges, b, k)
+
+
+def draw_heat_map(size: Size, partition: Partition, features: list[int], shown: list[int]) -> Canvas:
+    """Draw one row per feature and one column per part, both in the order of a tree; that of the parts is drawn."""
+    canvas, narrow = Canvas(size), size.narrow
+    merges = merge_tree(np.nan_to_num(partition.standard_centres[shown]), partition.sizes[shown])
+    order = leaves_of(merges, 2 * len(shown) - 2, len(shown))
+    centres = partition.standard_centres[np.ix_([shown[j] for j in order], features)]
+    alike = merge_tree(centres.T, np.ones(len(features), dtype=np.int64))
+    rows = leaves_of(alike, 2 * len(features) - 2, len(features))
+    room, tree, step = (112.0, 50.0, 17.0) if narrow else (190.0, 70.0, 20.0)
+    top, width = tree + 24, (size.width - room) / len(order)
+    cells: dict[str, list[Point]] = {}
+    _tree(canvas, merges, order, room, width, tree)
+    shelf = Shelf(3)
+    for i, j in enumerate(order):
+        x, name = room + width * (i + 0.5), str(shown[j] + 1)
+        half = text_width(name, bold=True) / 2
+        if shelf.take(x - half, min(x + half, size.width)):
+            canvas.text(min(x, size.width - half), tree + 17, name, "strong", anchor="middle")
+    for r, at in enumerate(rows):
+        y, name = top + step * r, partition.run.feature_names[features[at]]
+        canvas.text(0, y + step / 2 + 4, shorten(name, room - 12), "clear", full=name)
+        for i, value in enumerate(centres[:, at].tolist()):
+            cells.setdefault(shade(value), []).append((room + width * i, y))
+    for css, corners in sorted(cells.items()):
+        _cells(canvas, corners, width, step, css)
+    bottom = top + step * len(rows)
+    _legend(canvas, room, bottom + 12)
+    canvas.height = bottom + 48
+    return canvas
+
+
+def _cells(canvas: Canvas, corners: list[Point], width: float, height: float, css: str) -> None:
+    """Draw cells of one shade as strokes, which take least room on the page."""
+    c, rim = coordinate, 0.6
+    data = "".join(f"M{c(x)} {c(y + height / 2)}h{c(width - rim)}" for x, y in corners)
+    canvas.path(data, f"heat {css}", f'style="stroke-width:{c(height - rim)}"')
+
+
+def shade(value: float) -> str:
+    """Return the class of a cell: steps above or below the mean, by standard deviations."""
+    steps = min(round(abs(value) / STEP), STEPS)
+    return "level" if not steps else f"{'high' if value > 0 else 'low'}-{steps}"
+
+
+def _tree(
+    canvas: Canvas, merges: list[tuple[int, int, float]], order: list[int], x0: float, width: float, base: float
+) -> None:
+    """Draw the tree of the parts above their columns, the last merge highest."""
+    scale = Linear(0.0, merges[-1][2] or 1.0, base, 4.0)
+    places = {j: (x0 + width * (i + 0.5), base) for i, j in enumerate(order)}
+    for i, (a, b, height) in enumerate(merges):
+        (x1, y1), (x2, y2), y = places[a], places[b], scale(height)
+        canvas.polyline([(x1, y1), (x1, y), (x2, y), (x2, y2)], "stroke-ink3 curve")
+        places[len(order) + i] = ((x1 + x2) / 2, y)
+
+
+def _legend(canvas: Canvas, x: float, y: float) -> None:
+    """Draw the shades, with the standard deviations at both ends."""
+    end, step = numbers.fixed(STEPS * STEP), 14.0
+    for i, at in enumerate(range(-STEPS, STEPS + 1)):
+        _cells(canvas, [(x + step * i, y)], step, 8, shade(at * STEP))
+    for place, text in ((0.5, f"{numbers.MINUS}{end}"), (STEPS + 0.5, "mean"), (2 * STEPS + 0.5, f"+{end}")):
+        canvas.text(x + step * place, y + 24, text, "quiet", anchor="middle")
+    title = "SD" if canvas.size.narrow else AXIS_TITLE
+    canvas.text(
+        x + step * (2 * STEPS + 1) + 10, y + 8, shorten(title, canvas.width - x - step * 11 - 10), full=AXIS_TITLE
+    )
 
 
 def _scale(partition: Partition, features: list[int], x1: float, x2: float) -> Linear:
@@ -130,3 +227,90 @@ def _name_parts(canvas: Canvas, partition: Partition, scale: Linear, feature: in
         canvas.text(float(x_name), y, name, f"text-{j + 1} strong", anchor="middle")
         if not narrow:
             canvas.line(float(x_name), y + 6, x, first_y - 9, f"leader stroke-{j + 1}")
+
+
+def headline(partition: Partition, features: list[int]) -> str:
+    """State which of `features`, best explained first, separate the parts, in one sentence."""
+    best = features[0]
+    share = partition.explained[best]
+    if share < WEAKLY_EXPLAINED:
+        return (
+            f"No feature tells the {partition.parts} apart well: of {feature_name(partition, best)}, "
+            f"the best, they explain {numbers.percent(float(share), 0)}."
+        )
+    if len(partition.used) == 2:
+        first, second = partition.used
+        high, low = (first, second) if _above(partition, first, second, best) else (second, first)
+        name = feature_name(partition, best)
+        part = partition.part
+        return f"The {partition.parts} differ most in {name}: high in {part} {high + 1}, low in {part} {low + 1}."
+    traits = sorted((t for j in partition.used if (t := _trait(partition, j, features)) is not None), reverse=True)
+    if not traits:
+        return f"The {partition.parts} differ most in {feature_name(partition, best)}."
+    if len(partition.used) > 3:
+        _, j, side, feature = traits[0]
+        by = f"by {side} {feature_name(partition, feature)}"
+        return f"{capital(partition.part)} {j + 1} stands apart most clearly, {by}."
+    clauses = [
+        f"{partition.part} {j + 1} {'is set apart ' if i == 0 else ''}by {side} {feature_name(partition, f)}"
+        for i, (_, j, side, f) in enumerate(traits)
+    ]
+    return f"{capital(', '.join(clauses))}."
+
+
+def _above(partition: Partition, first: int, second: int, feature: int) -> bool:
+    return bool(partition.standard_centres[first, feature] >= partition.standard_centres[second, feature])
+
+
+def _trait(partition: Partition, part: int, features: list[int]) -> tuple[float, int, str, int] | None:
+    """Find where a part is most extreme: (distance from the next centre, part, "high" or "low", feature)."""
+    centres = partition.standard_centres
+    others = [j for j in partition.used if j != part]
+    found: list[tuple[float, int, str, int]] = []
+    for feature in features:
+        own, rest = centres[part, feature], centres[others, feature]
+        found.append((float(own - rest.max()), part, "high", feature))
+        found.append((float(rest.min() - own), part, "low", feature))
+    best = max(found, key=lambda trait: trait[0])
+    return best if best[0] > 0 else None
+
+
+def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
+    """Explain the profiles, and what they leave out."""
+    n_varying = len(partition.ranked_features)
+    reading = f"<b>Each mark is a {partition.part}\u2019s centre.</b>"
+    if partition.k > N_COLOURS:
+        reading = (
+            f"<b>A column is a {partition.part}</b>, blue where its centre is above the mean, orange where "
+            f"below. The tree joins, from the bottom, the {partition.parts} whose merging loses least (Ward\u2019s "
+            f"criterion).{shown_of(partition, parts_shown)} Features of like profiles stand "
+            "together."
+        )
+    elif n_varying > 1:
+        reading += (
+            f" Features run from the one that the {partition.parts} explain best to the one that they explain least."
+        )
+    texts = [reading, _above_half(partition)]
+    left_out = n_varying - n_shown
+    if left_out:
+        others = f"{counted(left_out, 'other')} {verb(left_out, 'is', 'are')} left out"
+        texts.append(f"The {n_shown} best explained features are shown; {others}.")
+    constant = partition.n_features - n_varying
+    if constant:
+        columns = f"{opening(constant)} constant {verb(constant, 'column', 'columns')}"
+        texts.append(f"{columns} cannot tell {partition.parts} apart and {verb(constant, 'is', 'are')} left out.")
+    texts.append("<b>The copies</b> below the figure hold means and standard deviations in the table\u2019s own units.")
+    return texts
+
+
+def _above_half(partition: Partition) -> str:
+    ranked = partition.ranked_features
+    explained = f"<b>Explained</b> is the share of a feature\u2019s variance between {partition.parts}."
+    n = sum(bool(partition.explained[j] > 0.5) for j in ranked)
+    if len(ranked) == 1:
+        return explained
+    if n == len(ranked):
+        return f"{explained} All features stand above one half."
+    if n == 0:
+        return f"{explained} No feature stands above one half."
+    return f"{explained} {opening(n)} {verb(n, 'feature stands', 'features stand')} above one half."

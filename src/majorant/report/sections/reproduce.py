@@ -64,4 +64,6 @@ def _is_default(value: Any, parameter: inspect.Parameter | None) -> bool:
 def _as_code(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"<array of shape {value.shape}>"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name!r}: {_as_code(one)}" for name, one in value.items()) + "}"
     return " ".join(repr(value).split())

@@ -61,7 +61,7 @@ class Layout:
 
 
 def search_section(fit: Fit) -> Section:
-    """State how many starts there were and where each ended; always the first section."""
+    """State how many starts there were and where each ended."""
     search = fit.search
     kinds = starts_by_kind(search)
     scale_range = distance_range(search)

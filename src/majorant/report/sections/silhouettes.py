@@ -98,8 +98,9 @@ def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
     for block, name, mean, width in zip(blocks, full, means, widths, strict=True):
         css = "quiet" if block.colour == "mid" else f"text-{block.colour}"
         text = name if all_full or (block is blocks[0] and width <= block.width) else str(block.cluster + 1)
-        if shelf.take(block.start, block.start + text_width(text, bold=True)):
-            canvas.text(block.start, 18, text, f"{css} strong-weight")
+        start = min(block.start, canvas.width - text_width(text, bold=True))
+        if shelf.take(start, start + text_width(text, bold=True)):
+            canvas.text(start, 18, text, f"{css} strong-weight")
         if with_means:
             canvas.text(block.start + width + 8, 18, mean, "quiet")
 

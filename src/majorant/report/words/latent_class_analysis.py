@@ -13,6 +13,7 @@ from majorant.report.words import mixture as mixture_words
 from majorant.report.words.grammar import capital, counted, listed, verb
 
 LARGE_RESIDUAL = 4.0
+MOST_PAIRS, MOST_PAIRS_IN_COPIES = 10, 200
 CLEARLY_APART = 0.8
 HARDLY_APART = 0.5
 
@@ -157,7 +158,8 @@ def residuals_notes(n_shown: int, n: int) -> list[str]:
         "class more, or one item less, may help."
     ]
     if n_shown < n:
-        texts.append(f"The {n_shown} largest of {n} are shown; all are in the copies of the table.")
+        held = "all" if n <= MOST_PAIRS_IN_COPIES else f"the {MOST_PAIRS_IN_COPIES} largest"
+        texts.append(f"The {n_shown} largest of {n} are shown; {held} are in the copies of the table.")
     return texts
 
 

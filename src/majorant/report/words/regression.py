@@ -48,7 +48,7 @@ def lede(regression: Regression) -> str:
     if not regression.regular:
         return (
             "<strong>This fit is degenerate</strong>: its likelihood and criteria say nothing about the data. "
-            "Look at the second section first."
+            "The first section says why."
         )
     agreement = search_words.agreement(regression.search)
     if regression.k > MOST_IN_LEDE or not regression.has_lines:

@@ -1,0 +1,60 @@
+"""The report of a fitted model and the rows of its fit, as a notebook asks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from majorant.formulas import is_design, is_table
+from majorant.report.page import Report, report
+from majorant.report.run import Run
+
+
+def report_of(
+    model: Any, X: Any, y: Any = None, *, sample_weight: Any = None, table_name: str = "the table", **given: Any
+) -> Report:
+    """Return the report of a fitted model; see `majorant.models.base.LatentVariableModel.report`."""
+    check_is_fitted(model)
+    formula = getattr(model, "formula_", None)
+    if formula is not None and is_table(X) and not is_design(X):
+        rows = formula.apply(X, formula.roles, True)
+        X, y, given = rows.X, rows.y, {**rows.keywords, **given}
+    if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
+        raise TypeError(f"a report shows a table: give it an array or a data frame; got {type(X).__name__}")
+    values = _numbers_of(X)
+    names = [str(name) for name in getattr(X, "columns", model._feature_names_or([]))]
+    run = Run(
+        model,
+        values,
+        tuple(names or (f"x{j + 1}" for j in range(values.shape[1]))),
+        table_name,
+        "",
+        weights=None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
+        y=None if y is None else np.asarray(y),
+        target_name=str(getattr(y, "name", None) or "y"),
+        frame=X if hasattr(X, "columns") else None,
+        given={name: value for name, value in given.items() if value is not None},
+    )
+    return report(run)
+
+
+def _numbers_of(X: Any) -> NDArray[np.float64]:
+    """Return a table as numbers, text by the place of its level in alphabetical order; dense if it was sparse."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    if not hasattr(X, "columns"):
+        return np.asarray(X, dtype=np.float64)
+    return np.column_stack([_codes_of(np.asarray(X[name])) for name in X.columns])
+
+
+def _codes_of(column: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        is_gap = np.array([value is None or value != value for value in column.tolist()])
+        codes = np.full(len(column), np.nan)
+        codes[~is_gap] = np.unique(column[~is_gap].astype(str), return_inverse=True)[1]
+        return codes
