@@ -19,8 +19,9 @@ from majorant.report import Run, html_report, numbers
 from majorant.report.charts.marks import shaded_class
 from majorant.report.measures.lines import matching_order
 from majorant.report.measures.regression import Regression
+from majorant.report.sections import residuals
 from majorant.report.sections.estimates import Term
-from majorant.report.words import optima, regression, regularity, residuals
+from majorant.report.words import optima, regression, regularity
 from majorant.solvers.responses import RESPONSES, Response
 
 from .markup import check_page
@@ -77,11 +78,24 @@ def test_every_case_is_a_sound_page_with_the_answer_first(case: str) -> None:
     run = run_of(case)
     source = html_report(run)
     page = check_page(source)
-    expected = ["regularity", "components", "fit", "residuals", "criterion", "optima"]
+    expected = [
+        "regularity",
+        "components",
+        "fit",
+        "effects",
+        "residuals",
+        "quantiles",
+        "separation",
+        "criterion",
+        "optima",
+    ]
     gone = {
         "regularity": run.estimator.regular_ and run.estimator.excluded_ is None,
         "optima": len(measured(run).solutions) < 2,
+        "effects": len(run.feature_names) == 1,
         "residuals": run.estimator.is_exact_,
+        "quantiles": run.estimator.is_exact_ or max(np.bincount(measured(run).labels)) < 8,
+        "separation": measured(run).k == 1,
         "criterion": not run.estimator.regular_,
     }
     sections = sections_of(source)
@@ -318,13 +332,25 @@ def test_components_of_two_solutions_are_paired_by_the_rows_they_share() -> None
 def test_residuals_that_drift_are_told_from_those_that_do_not() -> None:
     straight = measured(run_of("one line"))
     assert straight.residuals(0).drift is None
-    assert residuals.headline(straight) == "The residuals do not drift: a straight line suits the rows."
+    assert residuals.headline(straight) == "The residuals show no bend: nothing speaks against straight lines."
     X = np.linspace(-1, 1, 200)[:, None]
     y = 4 * X[:, 0] ** 2 + 0.1 * np.random.default_rng(0).normal(size=200)
     bent = measured(Run(mj.RegressionMixture(1).fit(X, y), X, ("x",), "t.csv", "", y=y))
     low, high = bent.residuals(0).drift or (0.0, 0.0)
     assert low < -0.5 and high > 0.5
     assert "is not straight throughout" in residuals.headline(bent)
+
+
+def test_a_slight_bend_is_told_and_lines_that_cross_are_none() -> None:
+    random = np.random.default_rng(0)
+    X, own = random.uniform(-1, 1, size=(400, 2)), np.arange(400) % 2
+    y = np.where(own, 3.0, -3.0) * X[:, 0] + 0.3 * random.normal(size=400)
+    model = mj.RegressionMixture(2, n_init=2, random_state=0)
+    crossing = measured(Run(model.fit(X, y), X, ("x", "z"), "t.csv", "", y=y))
+    assert crossing.bend is None and residuals.headline(crossing).endswith("nothing speaks against straight lines.")
+    y = y + 0.35 * X[:, 1] ** 2
+    bent = measured(Run(model.fit(X, y), X, ("x", "z"), "t.csv", "", y=y))
+    assert bent.bend is not None and bent.bend[1] == 1 and "straight along <i>z</i>" in residuals.headline(bent)
 
 
 def test_headlines_follow_from_the_numbers() -> None:

@@ -39,6 +39,7 @@ from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
 from majorant.report.sections.discriminants import map_section
+from majorant.report.sections.effects import effects_of_features_section, separation_section
 from majorant.report.sections.embedding import embedding_section, neighbours_section
 from majorant.report.sections.estimates import estimates_section, mixture_estimates_section
 from majorant.report.sections.latent_classes import latent_classes_section
@@ -55,7 +56,7 @@ from majorant.report.sections.representation import (
     views_section,
 )
 from majorant.report.sections.reproduce import reproduce_section
-from majorant.report.sections.residuals import residuals_section
+from majorant.report.sections.residuals import quantiles_section, residuals_section
 from majorant.report.sections.search import search_section
 from majorant.report.sections.silhouettes import silhouettes_section
 from majorant.report.sections.strip import strip_section
@@ -304,7 +305,10 @@ KINDS: dict[str, Kind[Any]] = {
             left_out_section,
             estimates_section,
             fit_section,
+            effects_of_features_section,
             residuals_section,
+            quantiles_section,
+            separation_section,
             criteria_section,
             optima_section,
         ),

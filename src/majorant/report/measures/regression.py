@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
@@ -24,6 +25,9 @@ DRIFT = 0.4
 ERRORS = 3.5
 """Number of its standard errors that the median must also exceed."""
 ERROR_OF_A_MEDIAN = 1.2533
+BEND_BY_CHANCE = 0.001
+"""Probability that some bend is told where all lines are straight."""
+FEWEST_TO_BEND = 10
 
 
 @dataclass(frozen=True)
@@ -249,6 +253,21 @@ class Regression(Memberships):
         """Return the number of rows whose component differs from that of the fit."""
         return int((optimum.labels != self.labels).sum())
 
+    @cached_property
+    def bend(self) -> tuple[int, int] | None:
+        """The component and the feature along which residuals bend most; None if chance explains each bend."""
+        residuals, X = self.y[:, None] - self.lines.fits(self.run.X), self.run.X
+        found = [
+            (_curvature(X[:, f], residuals[:, j], self.responsibilities[:, j]), j, f)
+            for j in np.flatnonzero(self.sizes >= FEWEST_TO_BEND).tolist()
+            for f in range(self.n_features)
+        ]
+        if not found:
+            return None
+        t, j, feature = max(found)
+        chance = float(norm.isf(BEND_BY_CHANCE / 2 / len(found)))
+        return (j, feature) if t > chance else None
+
     def residuals(self, component: int) -> Residuals:
         """Return the residuals of one component, along the single feature or along its predictions."""
         mine = np.flatnonzero(self.labels == component)
@@ -264,6 +283,24 @@ class Regression(Memberships):
             np.array([np.median(values[b]) for b in bins]),
             np.array([float(len(b)) for b in bins]),
         )
+
+
+def _curvature(values: Array, residuals: Array, weights: Array) -> float:
+    """Return the score of the square of a feature in one component, in standard errors.
+
+    By responsibilities as weights, residuals have mean zero at every row where the model is right, even where lines
+    cross.
+    """
+    spread = float(values.std())
+    if not spread > 0 or len(np.unique(values)) < 4:
+        return 0.0
+    z = (values - values.mean()) / spread
+    root = np.sqrt(weights)
+    line = np.column_stack([root, root * z])
+    rest = root * z**2 - line @ np.linalg.lstsq(line, root * z**2, rcond=None)[0]
+    scores = root * rest * residuals
+    error = float(np.sqrt((scores**2).sum()))
+    return abs(float(scores.sum())) / error if error > 0 else 0.0
 
 
 def measure_regression(run: Run, card: ModelCard) -> Regression:

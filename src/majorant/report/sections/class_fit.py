@@ -90,8 +90,10 @@ def assignment_section(classes: LatentClasses) -> Section | None:
             texts = [str(v) if head == "Next class" else numbers.fixed(v, 3) for v in values.tolist()]
             columns.append(Column(head, values.tolist(), texts, css="number", where="page"))
     for j, values in enumerate(table.T.tolist()):
-        texts, where = [numbers.fixed(v, 3) for v in values], "copies" if is_wide else "everywhere"
-        columns.append(Column(f"Class {j + 1}", values, texts, css="number", where=where))
+        texts = [numbers.fixed(v, 3) for v in values]
+        columns.append(
+            Column(f"Class {j + 1}", values, texts, css="number", where="copies" if is_wide else "everywhere")
+        )
     own = "Values of the own class" if is_wide else "On the diagonal, values"
     notes = [
         "<b>Each row</b> has the mean probabilities of the classes among the rows that are assigned to one. "

@@ -1,76 +1,205 @@
-"""Residuals of each component, in standard deviations of its noise."""
+"""Residuals of each component: along its predictions, and beside normal noise."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import norm
 
-from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
+from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
-from majorant.report.charts.scales import Linear, padded, tick_labels
+from majorant.report.charts.panels import draw_grid
+from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, figure
-from majorant.report.measures.regression import Regression
+from majorant.report.html import column_name
+from majorant.report.measures.regression import MOST_BINS, Regression
 from majorant.report.section import Section
-from majorant.report.words import residuals as words
+from majorant.report.words.grammar import counted, in_prose, verb
 
 MOST_PANELS = 6
-MOST_POINTS = 1200
-"""Largest number of rows in all panels."""
+MOST_POINTS, MOST_QUANTILES = 1200, 200
+"""Largest number of rows in all panels, and of quantiles in one."""
+FEWEST_IN_QUANTILES = 8
+FAR = 3.0
+Y_TITLE = "residual, in \u03c3"
+BEYOND = float(2 * norm.sf(2))
+"""Share of normal noise beyond two standard deviations."""
 
 
 def residuals_section(regression: Regression) -> Section | None:
     """Build the section; None where one line fits every row exactly, or components are not lines."""
     if regression.run.estimator.is_exact_ or not regression.has_lines:
         return None
-    shown = [j for j in range(regression.k) if regression.sizes[j]][:MOST_PANELS]
+    shown = _shown(regression)
     return Section(
         "residuals",
         "Residuals",
-        words.headline(regression),
-        figure("residuals", words.figure_label(regression), lambda size: draw_residuals(size, regression, shown)),
-        words.notes(regression, shown, MOST_POINTS // len(shown)),
+        headline(regression),
+        figure("residuals", figure_label(regression), lambda size: draw_residuals(size, regression, shown)),
+        notes(regression, shown, MOST_POINTS // len(shown)),
     )
+
+
+def quantiles_section(regression: Regression) -> Section | None:
+    """Build the section: quantiles of the residuals beside those of normal noise; None where there are no lines."""
+    if regression.run.estimator.is_exact_ or not regression.has_lines:
+        return None
+    shown = [j for j in _shown(regression) if regression.sizes[j] >= FEWEST_IN_QUANTILES]
+    if not shown:
+        return None
+    label = "Quantiles of the residuals of each component against those of a normal distribution"
+    return Section(
+        "quantiles",
+        "Normal quantiles",
+        quantiles_headline(regression, shown),
+        figure("quantiles", label, lambda size: draw_quantiles(size, regression, shown)),
+        [
+            "<b>Each dot is a row</b>: its residual against the one that normal noise would have at its rank. Dots on "
+            "the line are as normal noise; above it at the right, large residuals are larger.",
+            "Errors, intervals and criteria take the noise as normal.",
+        ],
+    )
+
+
+def _shown(regression: Regression) -> list[int]:
+    return [j for j in range(regression.k) if regression.sizes[j]][:MOST_PANELS]
+
+
+def _titles(regression: Regression, shown: list[int]) -> tuple[list[str], list[str]]:
+    """Return the names of components, and the classes of these names."""
+    colours = [component_class(j, regression.k) for j in shown]
+    css = ["strong" if colour == "mid" else f"text-{colour} strong-weight" for colour in colours]
+    return [f"Component {j + 1}" for j in shown], css
 
 
 def draw_residuals(size: Size, regression: Regression, shown: list[int]) -> Canvas:
     """Draw one panel per component: residuals as points, their running median as a line; panels share both axes."""
-    canvas = Canvas(size)
-    n_across, gap = (1, 0.0) if size.narrow else (min(len(shown), 3), 20.0)
-    parts = {j: regression.residuals(j) for j in shown}
-    far = max(float(np.abs(r.values).max()) for r in parts.values())
-    reach = 1.06 * max(far, 2.5)
-    x_range = padded(min(float(r.at.min()) for r in parts.values()), max(float(r.at.max()) for r in parts.values()))
-    y_ticks = Linear(-reach, reach, 0, 1).ticks(5)
-    y_labels = tick_labels(y_ticks)
-    left = margin_for(y_labels)
-    width = (size.width - left - gap * (n_across - 1)) / n_across
-    height, head, foot = 190.0, 30.0, 34.0
-    left_title(canvas, words.Y_TITLE, 14, size.width)
-    for i, (j, residuals) in enumerate(parts.items()):
-        row, column = divmod(i, n_across)
-        x1, y1 = left + column * (width + gap), 20 + head + row * (height + head + foot)
-        x_scale, y_scale = Linear(*x_range, x1, x1 + width), Linear(-reach, reach, y1 + height, y1)
-        colour = component_class(j, regression.k)
-        css = "strong" if colour == "mid" else f"text-{colour} strong-weight"
-        canvas.text(x1, y1 - 10, f"Component {j + 1}", css)
-        canvas.rect(x1, y_scale(2), width, y_scale(-2) - y_scale(2), f"fill-{colour} band")
-        left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + width)
-        canvas.line(x1, y_scale(0), x1 + width, y_scale(0), "zero")
+    parts = [regression.residuals(j) for j in shown]
+    reach = 1.06 * max(2.5, *(float(np.abs(r.values).max()) for r in parts))
+    x_range = padded(min(float(r.at.min()) for r in parts), max(float(r.at.max()) for r in parts))
+    titles, css = _titles(regression, shown)
+
+    def draw(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        j, residuals = shown[i], parts[i]
+        band = f"fill-{component_class(j, regression.k)} band"
+        canvas.rect(x.start, y(2), x.end - x.start, y(-2) - y(2), band)
+        canvas.line(x.start, y(0), x.end, y(0), "zero")
         certainty = regression.certainty[regression.labels == j]
-        kept = np.unique(
-            np.linspace(0, len(certainty) - 1, min(len(certainty), MOST_POINTS // len(shown))).astype(np.int64)
-        )
+        n_kept = min(len(certainty), MOST_POINTS // len(shown))
         shades: dict[str, list[tuple[float, float]]] = {}
-        for r in kept.tolist():
-            shade = shaded_class(j, regression.k, float(certainty[r]))
-            point = (x_scale(float(residuals.at[r])), y_scale(float(residuals.values[r])))
-            shades.setdefault(shade, []).append(point)
+        for r in np.unique(np.linspace(0, len(certainty) - 1, n_kept).astype(np.int64)).tolist():
+            point = (x(float(residuals.at[r])), y(float(residuals.values[r])))
+            shades.setdefault(shaded_class(j, regression.k, float(certainty[r])), []).append(point)
         for shade, points in sorted(shades.items()):
             scatter(canvas, points, j if regression.k <= N_COLOURS else 0, shade, 2.5)
         medians = zip(residuals.median_at.tolist(), residuals.medians.tolist(), strict=True)
-        canvas.polyline([(x_scale(a), y_scale(m)) for a, m in medians], "objective-line")
-        x_ticks = x_scale.ticks(4)
-        bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + width)
-    bottom = 20 + -(-len(shown) // n_across) * (height + head + foot)
-    bottom_title(canvas, words.x_title(regression), size.width, bottom + 8, size.width)
-    canvas.height = bottom + 16
-    return canvas
+        canvas.polyline([(x(a), y(m)) for a, m in medians], "objective-line")
+
+    return draw_grid(
+        size,
+        titles,
+        [x_range],
+        (-reach, reach),
+        draw,
+        x_title=x_title(regression),
+        y_title=Y_TITLE,
+        css=css,
+        height=190.0,
+        narrow_across=1,
+    )
+
+
+def draw_quantiles(size: Size, regression: Regression, shown: list[int]) -> Canvas:
+    """Draw one panel per component: sorted residuals against normal quantiles, and the line of equality."""
+    sorted_of = {j: np.sort(regression.residuals(j).values) for j in shown}
+    reach = 1.06 * max(2.5, *(float(np.abs(values).max()) for values in sorted_of.values()))
+    far = max(float(norm.ppf(1 - 0.5 / len(values))) for values in sorted_of.values()) * 1.06
+    titles, css = _titles(regression, shown)
+
+    def draw(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        values = sorted_of[shown[i]]
+        expected = norm.ppf((np.arange(len(values)) + 0.5) / len(values))
+        kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_QUANTILES)).astype(np.int64))
+        end = min(far, reach)
+        canvas.line(x(-end), y(-end), x(end), y(end), "zero")
+        points = [(x(float(expected[r])), y(float(values[r]))) for r in kept]
+        canvas.dots(points, f"stroke-{component_class(shown[i], regression.k)} small")
+
+    return draw_grid(
+        size, titles, [(-far, far)], (-reach, reach), draw, x_title="normal quantile", y_title=Y_TITLE, css=css
+    )
+
+
+def quantiles_headline(regression: Regression, shown: list[int]) -> str:
+    """State whether extreme residuals are larger than normal noise has them, in one sentence."""
+    found = []
+    for j in shown:
+        values = regression.residuals(j).values
+        beyond, expected = int((np.abs(values) > FAR).sum()), len(values) * 2 * float(norm.sf(FAR))
+        found.append((beyond - expected - 3 * np.sqrt(expected + 1), beyond, expected, j))
+    excess, beyond, expected, j = max(found)
+    if excess <= 0:
+        return f"Few residuals lie beyond {FAR:.0f}{numbers.NARROW_SPACE}\u03c3, as normal noise has it."
+    who = "" if regression.k == 1 else f" of component {j + 1}"
+    return (
+        f"{counted(beyond, 'residual').capitalize()}{who} {verb(beyond, 'lies', 'lie')} beyond {FAR:.0f}"
+        f"{numbers.NARROW_SPACE}\u03c3, where normal noise has {numbers.fixed(expected, 1)}."
+    )
+
+
+def headline(regression: Regression) -> str:
+    """State whether the residuals support straight lines."""
+    drifts = [(j, drift) for j in range(regression.k) if (drift := regression.residuals(j).drift) is not None]
+    if not drifts:
+        bent = regression.bend
+        if bent is None:
+            whose = "The residuals show" if regression.k == 1 else "No component\u2019s residuals show"
+            return f"{whose} {'no bend' if regression.k == 1 else 'a bend'}: nothing speaks against straight lines."
+        part, feature = bent
+        who = "The line" if regression.k == 1 else f"Component {part + 1}"
+        name = column_name(regression.run.feature_names[feature])
+        return f"{who} is not straight along {name}: its residuals bend with the square of it."
+    j, (low, high) = max(drifts, key=lambda item: item[1][1] - item[1][0])
+    who = "The line" if regression.k == 1 else f"Component {j + 1}"
+    return (
+        f"{who} is not straight throughout: the middle of its residuals runs from "
+        f"{numbers.fixed(low, 1)} to {numbers.fixed(high, 1)}{numbers.NARROW_SPACE}\u03c3."
+    )
+
+
+def notes(regression: Regression, shown: list[int], most_points: int) -> list[str]:
+    """Explain the panels, the outlying rows, and what deserves attention."""
+    along = "" if regression.n_features == 1 else ", against what the component predicts"
+    texts = [
+        f"<b>Residuals divided by \u03c3</b> of the rows that are most probably of each component{along}. The line "
+        f"joins the medians of at most {in_prose(MOST_BINS)} groups of rows; "
+        f"the band is \u00b12{numbers.NARROW_SPACE}\u03c3."
+    ]
+    parts = []
+    for j in shown[:3]:
+        n, beyond = int(regression.sizes[j]), regression.residuals(j).n_beyond
+        who = "" if regression.k == 1 else f"of component {j + 1} "
+        rows = f"{numbers.integer(beyond)} of {counted(n, 'row', words=False)} {who}{verb(beyond, 'lies', 'lie')}"
+        parts.append(f"{rows} outside it, where normal noise has {numbers.fixed(BEYOND * n, 1)}.")
+    texts.append(" ".join(parts))
+    if regression.k > 1:
+        texts.append(
+            "<b>Note:</b> where lines cross, each row counts as the nearer one\u2019s, so residuals seem smaller there."
+        )
+    if len(shown) < int((regression.sizes > 0).sum()):
+        texts.append(f"The {in_prose(len(shown))} heaviest components are shown.")
+    if int(regression.sizes.max()) > most_points:
+        texts.append(f"At most {numbers.integer(most_points)} rows per component are drawn.")
+    return texts
+
+
+def x_title(regression: Regression) -> str:
+    """Return the title of the horizontal axis, as plain text."""
+    if regression.n_features == 1:
+        return regression.run.feature_names[0]
+    return f"predicted {regression.run.target_name}"
+
+
+def figure_label(regression: Regression) -> str:
+    """State what the figure shows, as plain text."""
+    parts = counted(regression.k, "component")
+    return f"Residuals of {parts} in standard deviations of the noise against {x_title(regression)}"
