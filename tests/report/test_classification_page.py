@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import majorant as mj
 from majorant.registry import card_of
-from majorant.report import Run, html_report
+from majorant.report import Run, html_report, report
 from majorant.report.measures.classification import Classification
+from majorant.report.sections import probabilities
 from majorant.report.words import classification as words
 
 from .markup import check_page
@@ -49,8 +51,13 @@ def test_every_case_is_a_sound_page_with_the_answer_first(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    expected = ["confusion", "classes", "prototypes", "search", "convergence", "reproduce"]
-    assert sections == [s for s in expected if s != "confusion" or case != "one class"]
+    expected = ["confusion", "classes", "probabilities", "prototypes", "search", "convergence", "reproduce"]
+    gone = {
+        "one class": {"confusion", "probabilities"},
+        "20 classes": {"probabilities"},
+        "70 classes": {"probabilities"},
+    }
+    assert sections == [s for s in expected if s not in gone.get(case, set())]
     text = "".join(page.text)
     assert "nan" not in text and "report of a prototype classification" in text
     for headline in source.split("<h2 ")[1:]:
@@ -125,3 +132,28 @@ def test_bags_are_counted_not_their_rows() -> None:
     page = html_report(run)
     assert "bags are put into another class" in page and "fit(X, y, bags=bags)" in page and "Bags</th>" in page
     assert words.title(numbers) == "40 bags of <i>t</i> in two classes"
+
+
+def test_curves_and_calibration_are_those_of_the_rows() -> None:
+    random = np.random.default_rng(0)
+    chance = np.round(random.random(300), 2)
+    is_class = random.random(300) < chance
+    curve = probabilities.roc(is_class, chance)
+    np.testing.assert_allclose(probabilities.area_under(is_class, chance), roc_auc_score(is_class, chance))
+    assert curve[0].tolist() == [0, 0] and curve[-1].tolist() == [1, 1] and (np.diff(curve, axis=0) >= 0).all()
+    bins = probabilities.calibration(is_class, chance)
+    assert bins[:, 2].sum() == 300
+    in_third = (chance >= 0.2) & (chance < 0.3)
+    np.testing.assert_allclose(bins[2, :2], [chance[in_third].mean(), is_class[in_third].mean()], atol=0.05)
+
+
+def test_probabilities_and_base_rates_are_on_the_page_of_models_that_have_them() -> None:
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    y = np.where(X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=90) > 0.4, "yes", "no")
+    model = mj.DiscriminativeLatentClasses(2, random_state=0).fit(X, y)
+    made = report(Run(model, X, ("a", "b"), "table.csv", "", y=y))
+    check_page(made.html)
+    columns = {column.head: column.values for column in made.tables["probabilities"].columns}
+    np.testing.assert_allclose(columns["Base rate"], [(y == "yes").mean()])
+    np.testing.assert_allclose(columns["Area under ROC"], [roc_auc_score(y == "yes", model.predict_proba(X)[:, 1])])
+    assert "base rate" in made.html and "Recall" in made.html and "Precision" in made.html

@@ -43,7 +43,7 @@ EXPECTED = {
     "confusion": ["confusion", "classes"],
     "a list of confusions": ["confusion", "classes"],
     "estimates": ["estimates"],
-    "latent classes": ["latent-classes", "confusion", "classes"],
+    "latent classes": ["latent-classes", "confusion", "classes", "probabilities"],
     "representation": ["confusion", "classes", "topics", "views", "class-profiles"],
     "penalties": ["topics", "views", "penalties"],
 }

@@ -46,6 +46,7 @@ TABLE_NAMES = (
     "forecast",
     "latent-classes",
     "penalties",
+    "probabilities",
     "profiles",
     "topics",
     "transitions",

@@ -47,6 +47,7 @@ from majorant.report.sections.left_out import left_out_section
 from majorant.report.sections.lines import fit_section
 from majorant.report.sections.optima import optima_section
 from majorant.report.sections.pair import pair_section
+from majorant.report.sections.probabilities import probabilities_section
 from majorant.report.sections.profiles import profiles_section
 from majorant.report.sections.regularity import regularity_section
 from majorant.report.sections.representation import (
@@ -186,7 +187,11 @@ def classification_header(classification: Classification) -> Header:
     facts = (
         _shape(classification),
         ("Classes", numbers.integer(classification.n_classes), ""),
-        ("Correct on the fit", numbers.percent(classification.accuracy), ""),
+        (
+            "Correct on the fit",
+            numbers.percent(classification.accuracy),
+            f"base rate {numbers.percent(classification.base_rate)}",
+        ),
         (
             escaped(classification.search.objective_name).capitalize(),
             numbers.objective(classification.objective, classification.search.objective_name),
@@ -234,6 +239,7 @@ KINDS: dict[str, Kind[Any]] = {
             latent_classes_section,
             confusion_section,
             classes_section,
+            probabilities_section,
             topics_section,
             views_section,
             class_profiles_section,

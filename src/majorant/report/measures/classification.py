@@ -83,11 +83,28 @@ class Classification(Fit):
     def table(self) -> NDArray[np.int64]:
         """Number of units of each class (first axis) that are predicted as each (second axis)."""
         classes = self.run.estimator.classes_
-        truth = np.searchsorted(classes, self._labels[self.known])
         given = {} if self.run.bags is None else {"bags": self.run.bags}
         found = np.searchsorted(classes, self.run.estimator.predict(self.as_fitted, **given)[self.known])
-        counts = np.bincount(truth * self.n_classes + found, minlength=self.n_classes**2)
+        counts = np.bincount(self.truth * self.n_classes + found, minlength=self.n_classes**2)
         return counts.reshape(self.n_classes, self.n_classes)
+
+    @cached_property
+    def truth(self) -> NDArray[np.int64]:
+        """Number of the class of each known unit."""
+        return np.searchsorted(self.run.estimator.classes_, self._labels[self.known])
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64] | None:
+        """Probability of each class for each known unit; None for models without, and for bags."""
+        if self.run.bags is not None or not hasattr(self.run.estimator, "predict_proba"):
+            return None
+        found = np.asarray(self.run.estimator.predict_proba(self.as_fitted), dtype=np.float64)
+        return found[self.known]
+
+    @property
+    def base_rate(self) -> float:
+        """Share of the largest class, which is right if all units are put into it."""
+        return int(self.sizes.max()) / int(self.sizes.sum())
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

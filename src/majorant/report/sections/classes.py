@@ -40,7 +40,7 @@ def _table(classification: Classification, shown: list[int]) -> Table:
         Column(f"{classification.unit.capitalize()}s", sizes, list(map(numbers.integer, sizes)), css="number"),
         bar_column([size / largest for size in sizes]),
     ]
-    for head, shares in (("Recognised", classification.recalls), ("Correct", classification.precisions)):
+    for head, shares in (("Recall", classification.recalls), ("Precision", classification.precisions)):
         values = shares[shown].tolist()
         columns.append(Column(head, values, list(map(words.share_text, values)), css="number"))
     if prototypes is not None:

@@ -105,7 +105,7 @@ def classes_notes(classification: Classification, n_shown: int) -> list[str]:
     """Explain the columns."""
     unit = classification.unit
     texts = [
-        f"<b>Recognised</b> is the share of the {unit}s of a class that are put into it; <b>correct</b> is the share "
+        f"<b>Recall</b> is the share of the {unit}s of a class that are put into it; <b>precision</b> is the share "
         f"of the {unit}s put into it that belong there."
     ]
     if n_shown < classification.n_classes:
