@@ -27,6 +27,7 @@ RANDOM = np.random.default_rng(0)
 N = 1500
 X = RANDOM.normal(size=(N, 2)) + np.repeat([[0.0, 0], [2.5, 0], [0, 2.5]], N // 3, axis=0)
 Y = np.where(np.arange(N) % 2, X @ [1.0, 2], -X @ [2.0, 1]) + RANDOM.normal(size=N)
+COUNTS = np.round(np.exp(np.clip(Y[::5], -3, 3)))
 LABELS = np.repeat([0, 1, 0], N // 3)
 
 
@@ -44,6 +45,10 @@ FITS: dict[str, Fit] = {
     "tempered": lambda x: mj.GaussianMixture(3, beta=0.9, n_init=1, random_state=0).fit(stream(x)),
     "lines": lambda x: mj.RegressionMixture(2, init="random", n_init=2, random_state=0).fit(stream(x)),
     "raced lines": lambda x: mj.RegressionMixture(2, random_state=0).fit(stream(x)),
+    "raced in memory": lambda x: mj.GaussianMixture(3, random_state=0).fit(x[::5]),
+    "latent classes": lambda x: mj.LatentClassAnalysis(2, random_state=0).fit(np.round(x[::5])),
+    "counts": lambda x: mj.RegressionMixture(2, family="poisson", random_state=0).fit(x[::5], COUNTS),
+    "states": lambda x: mj.HiddenMarkovModel(2, random_state=0).fit(x[::10]),
     "classes": lambda x: mj.DiscriminativeLatentClasses(2, random_state=0).fit(x[::30], LABELS[::30]),
 }
 
@@ -132,7 +137,6 @@ NOT_KEPT: dict[str, Fit] = {
     "kmeans": lambda x: mj.KMeans(3, random_state=0).fit(x),
     "margin": lambda x: mj.LatentSVC(2, random_state=0, max_iter=3).fit(x[::30], LABELS[::30]),
     "harmonium": lambda x: mj.Harmonium(2, random_state=0, max_iter=3).fit(x[::30] > 0),
-    "counts": lambda x: mj.RegressionMixture(2, family="poisson", random_state=0).fit(x[::30], LABELS[::30] + 1),
 }
 
 

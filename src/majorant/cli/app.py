@@ -233,6 +233,7 @@ def fit(
     random_state: Annotated[int, typer.Option(metavar="S", min=0, max=2**32 - 1, help="Seed.", show_default=True)] = 0,
     drop_missing: DropMissing = False,
     force: Force = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the search of a stopped run.")] = False,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write neither report.html nor its tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     *,
@@ -277,6 +278,7 @@ def fit(
         random_state=random_state,
         drop_missing=drop_missing,
         force=force,
+        resume=resume,
         report=not no_report,
         quiet=quiet,
     )

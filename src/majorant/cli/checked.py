@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import check_there
-from majorant.cli.request import FitRequest
-from majorant.cli.runs import FILES, TABLES, check_free, table_files
+from majorant.cli.request import LARGEST, FitRequest
+from majorant.cli.runs import CHECKPOINT, FILES, TABLES, check_free, read_run, table_files
 from majorant.cli.settings import check_model
 from majorant.cli.tables import SourceTable, is_same_file, read_table
 
@@ -23,9 +25,28 @@ def checked(request: FitRequest) -> SourceTable:
             raise CommandError(
                 f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
             )
-    check_free(request.out, request.force)
+    check_free(request.out, request.force or request.resume)
     table = read_table(request.table, request.reading)
+    if request.resume:
+        _check_same(request, table)
     for names in request.named_columns.values():
         for name in names:
             check_there(table, name)
     return table
+
+
+def _check_same(request: FitRequest, table: SourceTable) -> None:
+    """Raise CommandError unless the folder holds a stopped run of the same command and table."""
+    if not (request.out / CHECKPOINT).is_file():
+        raise CommandError(
+            f"{request.out} holds no {CHECKPOINT}: no run was stopped there.", "Leave --resume out to begin one."
+        )
+    recipe = read_run(request.out)[1]
+    sizes = (request.k,) if request.k is not None else (None, range(1, 1 + LARGEST), range(2, 1 + LARGEST))
+    if recipe.command not in [replace(request, k=k).command() for k in sizes]:
+        raise CommandError(
+            f"the run in {request.out} was stopped with other options: {' '.join(recipe.command.split())}",
+            "Give the same, or leave --resume out to begin again.",
+        )
+    if recipe.checksum != table.checksum:
+        raise CommandError(f"{table.name} has changed since the run was stopped.", "Leave --resume out to begin again.")

@@ -67,7 +67,7 @@ def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
         return ["constant"]
     skewness = known.cast(pl.Float64).skew() if known.n_unique() > 20 else None
     if skewness is not None and abs(skewness) > SKEWED:
-        positive = "; its logarithm may serve better" if skewness > 0 and float(known.min()) > 0 else ""
+        positive = "; its logarithm may serve better" if skewness > 0 and bool((known > 0).all()) else ""
         return [f"skewed, few rows lie far out{positive}"]
     return []
 

@@ -37,7 +37,7 @@ from majorant.cli.matrix import (
     is_numeric,
     item_matrix,
 )
-from majorant.cli.request import FitRequest
+from majorant.cli.request import LARGEST, FitRequest
 from majorant.cli.series import in_order, series_formula, series_matrix
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable
@@ -52,8 +52,6 @@ _MOST_CERTIFIED = 200_000
 _BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
 """CPU time of a bound: at most this share of that of the fit, or this many seconds."""
 _NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
-_LARGEST = 6
-"""Largest number of parts that is tried where the user gave none."""
 _MOST_OF_THE_VARIANCE = 0.8
 """Share of the variance beyond which one column decides the clusters."""
 
@@ -218,7 +216,7 @@ def _with_sizes(request: FitRequest, card: ModelCard) -> FitRequest:
     comparable = has_criterion(ESTIMATORS[card.name], criterion) and _is_unsized(request, card)
     if not comparable or (criterion == SILHOUETTE and request.weights is not None):
         return request
-    return replace(request, k=range(2 if criterion == SILHOUETTE else 1, 1 + _LARGEST))
+    return replace(request, k=range(2 if criterion == SILHOUETTE else 1, 1 + LARGEST))
 
 
 def _is_unsized(request: FitRequest, card: ModelCard) -> bool:

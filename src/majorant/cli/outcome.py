@@ -26,6 +26,7 @@ from majorant.cli.parts import write_table
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import (
     ASSIGNMENTS,
+    CHECKPOINT,
     MODEL,
     REPORT,
     SUMMARY,
@@ -38,6 +39,7 @@ from majorant.cli.runs import (
 from majorant.cli.settings import find_model
 from majorant.cli.tables import SourceTable
 from majorant.persistence import UnsavableError, save
+from majorant.persistence.checkpoint import kept_in_memory
 from majorant.summary import counted
 
 _WHAT = {
@@ -46,6 +48,7 @@ _WHAT = {
     ASSIGNMENTS: "one row for each row of the table",
     SUMMARY: "every number on this screen",
     TABLES: "the report's tables, as CSV and as LaTeX",
+    CHECKPOINT: "the same command with --resume goes on from here",
 }
 
 _SOON = 2.0
@@ -57,10 +60,13 @@ def fit_and_write(request: FitRequest, table: SourceTable) -> FittedRun:
 
     Ctrl-C ends the search, and the best solution so far is written; a second one ends the command.
     """
-    with watched_by(Watch(after=_SOON, is_silent=request.quiet, keeps_best=True)):
+    known = request.out / CHECKPOINT if request.resume else None
+    watch = Watch(after=_SOON, is_silent=request.quiet, keeps_best=True)
+    with watched_by(watch), kept_in_memory(known) as write_checkpoint:
         run = fit(request, find_model(request.model), table)
         begin_stage("report")
-        write_run(request.out, _writers(run), force=request.force)
+        checkpoint = {CHECKPOINT: write_checkpoint} if run.is_stopped else {}
+        write_run(request.out, {**_writers(run), **checkpoint}, force=request.force or request.resume)
     if not request.quiet:
         print("\n".join(screen(run)))
     return run
@@ -115,6 +121,8 @@ def screen(run: FittedRun) -> list[str]:
     if standardised:
         whats = {**whats, MODEL: "the fitted model, of standardised columns"}
     written = {*_writers(run), *([TABLES] if run.request.report and (out / TABLES).is_dir() else [])}
+    if run.is_stopped:
+        written.add(CHECKPOINT)
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
     if run.card.in_order:

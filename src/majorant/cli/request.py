@@ -10,6 +10,9 @@ from majorant.cli.errors import printable
 from majorant.cli.settings import joined_names
 from majorant.cli.text_tables import AS_USUAL, Reading
 
+LARGEST = 6
+"""Largest number of parts that is tried where the user gave none."""
+
 
 @dataclass(frozen=True)
 class FitRequest:
@@ -44,6 +47,7 @@ class FitRequest:
     random_state: int = 0
     drop_missing: bool = False
     force: bool = False
+    resume: bool = False
     report: bool = True
     quiet: bool = False
 

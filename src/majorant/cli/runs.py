@@ -54,7 +54,8 @@ TABLE_NAMES = (
     "views",
 )
 """Names of the report's tables, by which those of an earlier run are removed."""
-FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY)
+CHECKPOINT = "checkpoint.majorant"
+FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY, CHECKPOINT)
 
 Writer = Callable[[Path], None]
 
@@ -139,7 +140,9 @@ class Recipe:
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
         roles = (state["target"], state["weights"], state["bag"], state["time"], state["sequence"])
         columns = Columns(tuple(state["features"]), *roles, tuple(state["covariates"]))
-        texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
+        texts: dict[str, Any] = {
+            name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")
+        }
         selected = state["selection"]
         selection = None if selected is None else Selection.from_state(selected)
         ids = tuple(state["ids"])
@@ -314,7 +317,7 @@ def _replace_files(folder: Path, draft: Path) -> None:
         (draft / name).replace(folder / name)
     if not was_a_run:
         return
-    for name in {REPORT, *table_files()}.difference(written):
+    for name in {REPORT, CHECKPOINT, *table_files()}.difference(written):
         (folder / name).unlink(missing_ok=True)
     if (folder / TABLES).is_dir() and not any((folder / TABLES).iterdir()):
         (folder / TABLES).rmdir()

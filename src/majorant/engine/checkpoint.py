@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from majorant._progress import is_stopped
 from majorant._validation import levels_to_user
 
 JOURNAL: ContextVar[Journal | None] = ContextVar("majorant_journal", default=None)
@@ -81,6 +82,8 @@ class Journal:
         Number of iterations between two writes.
     write : callable
         Writes all entries.
+    tells : bool
+        Whether a warning says that nothing of a fit could be kept.
 
     Attributes
     ----------
@@ -88,8 +91,8 @@ class Journal:
         Whether a fit is running, so that a new one is part of it.
     """
 
-    def __init__(self, name: str, every: int, write: Callable[[list[Entry]], None]) -> None:
-        self._name, self._every, self._write = name, every, write
+    def __init__(self, name: str, every: int, write: Callable[[list[Entry]], None], *, tells: bool = True) -> None:
+        self._name, self._every, self._write, self.tells = name, every, write, tells
         self.entries: list[Entry] = []
         self._known = self._position = self._iterations = 0
         self._is_written, self.is_in_fit = True, False
@@ -109,6 +112,8 @@ class Journal:
         ------
         CheckpointError
         """
+        if is_stopped():  # what follows belongs to the best so far: a search that goes on comes to another
+            return Entry(self, identity)
         number, self._position = self._position, self._position + 1
         if number >= self._known:
             self.entries.append(Entry(self, identity))
@@ -171,7 +176,7 @@ def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
     if journal is None:
         yield
         return
-    if parameters.get("random_state", 0) is None:
+    if journal.tells and parameters.get("random_state", 0) is None:
         raise ValueError("random_state=None draws other numbers in every fit: set a whole number under a checkpoint")
     described = {name: _described(value) for name, value in parameters.items() if name not in IMMATERIAL}
     first = journal.enter(model=model, parameters=described)
@@ -180,7 +185,7 @@ def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
         yield
     finally:
         journal.is_in_fit = is_within
-    if not is_within and not journal.has_kept_since(first):
+    if journal.tells and not is_within and not journal.has_kept_since(first):
         warnings.warn(
             f"nothing of this {model} can be kept in a checkpoint: it was fitted from its beginning, to the rows "
             "given now, and will be every time; take it out of the block, or see majorant.checkpoint for the fits "

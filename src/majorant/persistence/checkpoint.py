@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,9 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     an uninterrupted fit: starts are made again, finished iterations are skipped, and one pass over the data checks that
     it is the same. Iterations of an exploring bound policy are repeated.
 
-    Checkpoints are written of fits of ``GaussianMixture``, ``DiscriminativeLatentClasses`` and
-    ``LatentPrototypeClassifier``; of ``KMeans`` where rows are streamed or ``algorithm="lloyd"``; of
-    ``RegressionMixture`` with the Gaussian family where rows are streamed or ``init="random"``. Others usually start
-    from the beginning, on whatever rows they are given, and a warning says so where nothing could be written.
+    Checkpoints are written of fits of all mixtures, round by round of their search, of ``DiscriminativeLatentClasses``
+    and ``LatentPrototypeClassifier``, and of ``KMeans`` where rows are streamed or ``algorithm="lloyd"``. Others begin
+    anew, on whatever rows they are given, and a warning says so where nothing could be written.
 
     Parameters
     ----------
@@ -83,6 +83,19 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     finally:
         JOURNAL.reset(token)
         journal.write()
+
+
+@contextmanager
+def kept_in_memory(path: Path | None) -> Iterator[Callable[[Path], None]]:
+    """Keep where the fits of a block are, after the state in a file if there is one; yield what writes it to a file."""
+    journal = Journal(os.fspath(path or ""), sys.maxsize, lambda _: None, tells=False)
+    if path is not None:
+        journal.recall(_read(path))
+    token = JOURNAL.set(journal)
+    try:
+        yield lambda file: _write(file, journal.entries)
+    finally:
+        JOURNAL.reset(token)
 
 
 def _write(path: str | os.PathLike[str], entries: list[Entry]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.registry import value_class
 from majorant.search.effort import Plan
 from majorant.search.record import StartRecord
 
@@ -18,6 +19,7 @@ STEADIEST = 0.95
 """Largest rate of decrease of gains, where it is estimated from few steps."""
 
 
+@value_class
 @dataclass(frozen=True)
 class Run(Generic[Theta]):
     """The state of one start.

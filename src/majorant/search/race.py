@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, is_stopped, kept_when_stopped, report_start, tell
+from majorant.engine.checkpoint import Entry, entered
 from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, entrants, raced_note
 from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
 
@@ -22,6 +23,8 @@ MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
 """Differences of objective and of features below which two unfinished runs are taken for the same optimum."""
 LEAST_STARTS = 3
 """Smallest number of starts (not perturbations) that are run to convergence or until they join a converged run."""
+KEPT = ("_finals", "_degenerate", "_free", "_dropped")
+"""Lists of runs that a checkpoint keeps of a race."""
 DISTINCT_FEATURES = 0.1
 """Difference of features above which optima of equal objective are distinct."""
 
@@ -56,9 +59,12 @@ class Race(Generic[Theta]):
     def find(self, draws: np.random.Generator) -> Found[Theta]:
         """Race until the best regular optimum has come back often enough."""
         contest, plan = self.contest, self.contest.plan
-        best, improved = (True, np.inf), 0
+        best, improved, first = (True, np.inf), 0, 0
+        entry = self._entry()
+        if entry is not None and entry.state is not None:
+            first, improved, best = self._recalled(entry, draws)
         with kept_when_stopped(lambda: bool(self._finals or self._degenerate or self._underway)):
-            for number in range(plan.most_rounds):
+            for number in range(first, plan.most_rounds):
                 rows = contest.sample(draws) if contest.is_sampled else contest.whole
                 self._keep(self._raced(rows, *self._entries(rows, number, draws)))
                 if number == 0 and self._bank and contest.has_rule:
@@ -66,12 +72,54 @@ class Race(Generic[Theta]):
                 here = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank).rank
                 if here < (best[0], best[1] - self._same(best[1])):
                     best, improved = here, number
-                if is_stopped() or self._is_enough(number, improved):
+                if is_stopped():
+                    break
+                is_over = self._is_enough(number, improved)
+                if entry is not None:
+                    next_one = plan.most_rounds if is_over else number + 1
+                    entry.keep(self._state(draws) | {"rounds": (next_one, improved), "best": best})
+                if is_over:
                     break
         if is_stopped() and not self._bank:
             self._keep(contest.run(contest.whole, self._underway[:1], 0, contest.tol))
         end_of_starts(self.verbose)
         return self._found()
+
+    def _entry(self) -> Entry | None:
+        """Return where a checkpoint keeps the rounds; None where it keeps the descents of a single round."""
+        contest, plan = self.contest, self.contest.plan
+        if plan.tells_all:
+            return None
+        settings = {"tol": contest.tol, "max_iter": contest.max_iter, "rounds": plan.most_rounds}
+        return entered(loop="race", constant=contest.constant, **settings)
+
+    def _state(self, draws: np.random.Generator) -> dict[str, Any]:
+        """Return what the next round depends on, and the objective of a run by which other data are told apart."""
+        runs = {name: list(getattr(self, name)) for name in KEPT}
+        return {
+            **runs,
+            "n_begun": (self._n_started, self._n_perturbed),
+            "draws": draws.bit_generator.state,
+            "beside": getattr(self.contest, "best_degenerate", None),
+            "objective": self._checked((self._bank or self._degenerate)[0]),
+        }
+
+    def _checked(self, run: Run[Theta]) -> float:
+        return self.contest.run(self.contest.whole, [run], 0, self.contest.tol)[0].objective
+
+    def _recalled(self, entry: Entry, draws: np.random.Generator) -> tuple[int, int, tuple[bool, float]]:
+        """Restore a race after its last whole round; return the next one, the last that improved, and the best."""
+        state = entry.state
+        assert state is not None
+        for name in KEPT:
+            setattr(self, name, list(state[name]))
+        self._keep([])
+        entry.check("objective", self._checked((self._bank or self._degenerate)[0]))
+        self._n_started, self._n_perturbed = state["n_begun"]
+        draws.bit_generator.state = state["draws"]
+        if state["beside"] is not None:
+            self.contest.best_degenerate = state["beside"]  # type: ignore[attr-defined]
+        return *state["rounds"], state["best"]
 
     def _entries(
         self, rows: Any, number: int, draws: np.random.Generator
