@@ -329,6 +329,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             tol=self._tolerance,
             max_iter=max(int(self.max_iter), LONG_RUN) if is_left_to_search else int(self.max_iter),
             n_jobs=self.n_jobs,
+            is_raced=is_left_to_search,
         )
 
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
