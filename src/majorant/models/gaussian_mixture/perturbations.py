@@ -79,15 +79,15 @@ class Solutions:
     @classmethod
     def of(cls, mixtures: Sequence[Mixture], points: Array, row_weights: Array) -> Solutions:
         """Return mixtures with what is known of the rows."""
-        tables = np.stack([mixture.posteriors(points)[1].T for mixture in mixtures])
-        cumulative = np.cumsum(tables[0] * row_weights, axis=1)
+        best = mixtures[0].posteriors(points)[1]
+        cumulative = np.cumsum((best * row_weights[:, None]).T, axis=1)
         shares = cumulative / np.maximum(cumulative[:, -1:], 1e-300)
         line = (shares + np.arange(len(shares))[:, None]).ravel()
+        labels = np.stack([best.argmax(axis=1), *(one.energies(points).argmin(axis=1) for one in mixtures[1:])])
         weights, means, covariances = (
             np.stack([getattr(one, name) for one in mixtures]) for name in ("weights", "means", "covariances")
         )
-        kind, labels = mixtures[0].covariance, tables.argmax(axis=1)
-        return cls(kind, weights, means, covariances, points, row_weights, line, labels)
+        return cls(mixtures[0].covariance, weights, means, covariances, points, row_weights, line, labels)
 
     def __len__(self) -> int:
         return len(self.weights)
