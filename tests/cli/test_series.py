@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import norm
 
 import majorant as mj
 from majorant.cli.matrix import Columns
@@ -237,7 +238,49 @@ def test_transitions_depend_on_terms(majorant: Callable[..., Any]) -> None:
     page = Path("run/report.html").read_text(encoding="utf-8")
     assert "where all covariates are at their mean" in page and "Residuals" in page
     answer = majorant("forecast", "run", "t.csv", "--out", "ahead.csv")
-    assert answer.status != 0 and "give gating_ahead" in answer.words
+    assert answer.status != 0 and "needs rain of the rows to come" in answer.words and "--future TABLE" in answer.words
+    pl.DataFrame({"rain": [3.0, -2.0], "day": [241, 240]}).write_csv("future.csv")
+    assert majorant("forecast", "run", "t.csv", "--future", "future.csv", "--out", "ahead.csv").status == 0
+    ahead = model.forecast(table, gating_ahead=[[-2.0], [3.0]], n_steps=2)
+    np.testing.assert_allclose(pl.read_csv("ahead.csv")["x_mean"].to_numpy(), ahead.mean[0, :, 0])
+
+
+def test_a_forecast_knows_the_terms_of_the_rows_to_come(majorant: Callable[..., Any]) -> None:
+    random, s = np.random.default_rng(0), np.tile(np.repeat([0, 1], 25), 4)
+    x, season = random.normal(size=200), np.tile(["dry", "wet"], 100)
+    y = np.where(s, 1 + 2 * x, 4 - x) + (season == "wet") + 0.3 * random.normal(size=200)
+    table = pl.DataFrame({"id": np.repeat(["a", "b"], 100), "t": np.tile(np.arange(100), 2), "x": x, "y": y})
+    table = table.with_columns(season=pl.Series(season))
+    table.write_csv("t.csv")
+    options = ("--time", "t", "--sequence", "id", "--formula", "y ~ x + season + lag(x)", "--k", "2", "--out", "run")
+    answer = majorant("fit", "hmm", "t.csv", *options, "--no-report")
+    assert answer.status == 0 and "--future FUTURE.csv" in answer.out
+    future = pl.DataFrame(
+        {"id": ["b", "b", "a", "a"], "t": [101, 100, 100, 101], "x": [1.0, 2, 3, 4], "season": ["dry", "wet"] * 2}
+    )
+    future.write_csv("future.csv")
+    assert majorant("forecast", "run", "t.csv", "--future", "future.csv", "--out", "ahead.csv").status == 0
+    found = pl.read_csv("ahead.csv")
+    assert found["sequence"].to_list() == ["a", "a", "b", "b"]
+    model = mj.HiddenMarkovModel.from_formula(
+        "y ~ x + season + lag(x)", table, groups="id", time="t", n_components=2, random_state=0
+    )
+    q, at = model.predict_proba(table, given="past")[199], np.array([[2.0, 1, x[199]], [1.0, 0, 2.0]])
+    for row, terms in zip(found.filter(sequence="b").to_dicts(), at, strict=True):
+        q = q @ model.transitions_
+        np.testing.assert_allclose(row["y_mean"], q @ (model.intercept_ + model.coef_ @ terms), rtol=1e-4)
+        centres, level = model.intercept_ + model.coef_ @ terms, np.sqrt(model.variances_)
+        np.testing.assert_allclose(q @ norm.cdf(row["y_low"], centres, level), 0.05, atol=1e-4)
+    by_table = model.forecast(table.to_pandas(), future=future.to_pandas())
+    np.testing.assert_allclose(by_table.mean.ravel(), found["y_mean"].to_numpy(), rtol=1e-4)
+    for wrong, words in (
+        (future[:3], "must have as many rows for each sequence"),
+        (future.drop("x"), "no column 'x'"),
+        (future.with_columns(x=None), "lacks a value"),
+    ):
+        wrong.write_csv("wrong.csv")
+        answer = majorant("forecast", "run", "t.csv", "--future", "wrong.csv", "--out", "no.csv")
+        assert answer.status != 0 and words in answer.words, answer.words
 
 
 def test_a_formula_of_series_that_cannot_be_is_refused_in_words(majorant: Callable[..., Any]) -> None:

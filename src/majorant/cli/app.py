@@ -321,6 +321,13 @@ def forecast(
     level: Annotated[
         float, typer.Option(metavar="P", min=0.01, max=0.9999, help="Probability of the intervals.", show_default=True)
     ] = 0.9,
+    future: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="The rows to come, with the columns that terms of --formula and --gating need; they say how many.",
+        ),
+    ] = None,
     force: Force = False,
     *,
     reading: dict[str, Any],
@@ -329,7 +336,7 @@ def forecast(
     from majorant.cli.forecast import forecast_and_write
     from majorant.cli.messages import written
 
-    print("\n".join(written(*forecast_and_write(run, table, out, steps, level, force, reading))))
+    print("\n".join(written(*forecast_and_write(run, table, out, steps, level, future, force, reading))))
 
 
 @app.command()

@@ -11,24 +11,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, listed, refusals
+from majorant.cli.formulas import formula_refusals
+from majorant.cli.matrix import Columns
 from majorant.cli.parts import write_table
 from majorant.cli.predict import check_new, series_of
-from majorant.cli.runs import read_run
+from majorant.cli.runs import Recipe, read_run
+from majorant.cli.series import formula_of_series, in_order, needed_ahead
 from majorant.cli.settings import known_models
-from majorant.cli.tables import check_writable_ending, is_same_file, read_table
+from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table
+from majorant.models.hidden_markov.sequences import sequences_of
 from majorant.registry import card_of
 from majorant.summary import counted
 
 
 def forecast_and_write(
-    folder: Path, table_path: Path, out: Path, steps: int, level: float, force: bool, given: Mapping[str, Any]
+    folder: Path,
+    table_path: Path,
+    out: Path,
+    steps: int,
+    level: float,
+    future: Path | None,
+    force: bool,
+    given: Mapping[str, Any],
 ) -> tuple[str, tuple[str, ...]]:
     """Write the forecast of every sequence of a table; return what was done, and warnings, in sentences.
 
     Raises
     ------
     CommandError
-        If the run's model is none of series, or cannot say what follows.
+        If the run's model is none of series, or cannot say what follows, or `future` lacks what it needs of that.
     """
     check_writable_ending(out)
     check_new(out, force)
@@ -41,8 +52,19 @@ def forecast_and_write(
         raise CommandError(f"{card.title} has no forecast: it is no model of series.", f"One is {listed(able)}.")
     table = read_table(table_path, replace(recipe.reading, **given))
     matrix, frame, said = series_of(estimator, recipe, table, recipe.drop_missing)
+    needed = needed_ahead(estimator)
+    if future is None and needed:
+        raise CommandError(
+            f"the model needs {listed(needed)} of the rows to come.", "Give a table that has them: --future TABLE."
+        )
+    if future is not None and not needed:
+        raise CommandError("the model needs nothing of the rows to come.", "Leave --future out; --steps says how many.")
+    extra: dict[str, Any] = {}
+    if future is not None:
+        new = read_table(future, replace(recipe.reading, **given))
+        extra, steps = ahead_of(estimator, recipe, table, new)
     with refusals(card):
-        ahead = estimator.forecast(frame, steps, **matrix.given)
+        ahead = estimator.forecast(frame, steps, **extra, **matrix.given)
         low, high = ahead.interval(level)
     units = recipe.standardisation
     told = recipe.columns.features[: ahead.mean.shape[2]]
@@ -58,3 +80,40 @@ def forecast_and_write(
         found[f"probability_{k + 1}"] = ahead.states[:, :, k].ravel()
     write_table(found, out)
     return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}", said
+
+
+def ahead_of(estimator: Any, recipe: Recipe, table: SourceTable, new: SourceTable) -> tuple[dict[str, Any], int]:
+    """Return what a forecast is given of the rows to come, and how many there are of each sequence.
+
+    Raises
+    ------
+    CommandError
+        If they are not of the sequences of the table, or lack columns or values.
+    """
+    columns, units = recipe.columns, recipe.standardisation
+    roles = Columns((), time=columns.time if columns.time in new.frame.columns else None, sequence=columns.sequence)
+    before, after = in_order(table, replace(columns, features=())), in_order(new, roles)
+    formula = formula_of_series(estimator)
+    sequences = sequences_of(before.table.frame, None, before.sequences)[1]
+    sizes = [len(after.numbers)]
+    if before.sequences is not None:
+        assert after.sequences is not None
+        names, counts = np.unique(after.sequences, return_counts=True)
+        sizes = counts.tolist()
+        if names.tolist() != np.unique(before.sequences).tolist() or len(set(sizes)) > 1:
+            raise CommandError(
+                f"{new.name} must have as many rows for each sequence of {table.name}, and none of others.",
+                f'Its "{columns.sequence}" has '
+                + listed([f"{a} ({n})" for a, n in zip(names, sizes, strict=True)])
+                + ".",
+            )
+    with formula_refusals():
+        if formula is None:
+            check = [name for name in columns.features[1:] if name not in new.frame.columns]
+            if check:
+                raise CommandError(f"{new.name} lacks {listed(check)}.", f"Columns: {listed(new.frame.columns)}.")
+            others = after.table.frame.select(columns.features[1:]).to_numpy()
+            return {"future": others if units is None else (others - units.means[1:]) / units.scales[1:]}, sizes[0]
+        terms, gating = formula.ahead(before.table.frame, after.table.frame, sequences)
+    given = {"future": terms, "gating_ahead": gating}
+    return {name: value for name, value in given.items() if value is not None}, sizes[0]

@@ -36,6 +36,7 @@ from majorant.cli.runs import (
     with_feature_names,
     write_run,
 )
+from majorant.cli.series import needed_ahead
 from majorant.cli.settings import find_model
 from majorant.cli.tables import SourceTable
 from majorant.persistence import UnsavableError, save
@@ -127,7 +128,8 @@ def screen(run: FittedRun) -> list[str]:
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
     if run.card.in_order:
         table = shlex.quote(str(run.request.table))
-        lines += messages.labelled("", f"majorant forecast {shlex.quote(str(out))} {table} --out forecast.csv")
+        future = " --future FUTURE.csv" if needed_ahead(run.estimator) else ""
+        lines += messages.labelled("", f"majorant forecast {shlex.quote(str(out))} {table}{future} --out forecast.csv")
     return lines
 
 

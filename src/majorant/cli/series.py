@@ -110,6 +110,14 @@ def formula_of_series(estimator: Any) -> SeriesFormula | None:
     return getattr(estimator, "formula_of_fit_", None)
 
 
+def needed_ahead(estimator: Any) -> list[str]:
+    """Return the columns of the rows to come that a forecast needs."""
+    formula = formula_of_series(estimator)
+    if formula is None:
+        return [] if estimator.emission != "regression" else list(estimator.feature_names_in_[1:])
+    return formula.columns_ahead
+
+
 def series_matrix(
     series: Series,
     columns: Columns,

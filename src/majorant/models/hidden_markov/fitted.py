@@ -16,13 +16,14 @@ from majorant.data.storage import stored_rows
 from majorant.data.units import blocks_of, distinct_units
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
+from majorant.formulas import is_table
 from majorant.laws import Chain, GatedChain, Known
 from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.emissions import Learn, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.formula import SeriesFormula
-from majorant.models.hidden_markov.lags import forecast_of_lags, with_lags
+from majorant.models.hidden_markov.lags import forecast_of_lines, with_lags
 from majorant.models.hidden_markov.law import chain_of, check_gated, check_possible
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream, series_stream
@@ -33,7 +34,7 @@ from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices
 from majorant.results.information import Errors
 from majorant.solvers.covariance_types import COVARIANCES
-from majorant.summary import Summary
+from majorant.summary import Summary, counted
 
 
 class FittedMarkovModel(MixtureEstimator):
@@ -272,7 +273,9 @@ class FittedMarkovModel(MixtureEstimator):
         return with_levels(self.emissions_, drawn), states
 
     @rows_as("_rows_of")
-    def forecast(self, X: Any, n_steps: int = 1, *, gating_ahead: Any = None, **rows: Any) -> Forecast:
+    def forecast(
+        self, X: Any, n_steps: int = 1, *, gating_ahead: Any = None, future: Any = None, **rows: Any
+    ) -> Forecast:
         """Return the distributions of the rows that follow each sequence.
 
         Parameters
@@ -283,6 +286,10 @@ class FittedMarkovModel(MixtureEstimator):
         gating_ahead : array-like of shape (n_sequences * n_steps, n_covariates), optional
             Covariates of the steps to come where transitions depend on some: the rows to come of each sequence, in
             the order of their names.
+        future : data frame or array-like of shape (n_sequences * n_steps, n_others), optional
+            The rows to come, as many for each sequence, which then say how many steps: of a fit by formula a table with
+            the columns of its terms, and of sequences and times where the fit had them; otherwise the columns that the
+            target of a "regression" is on, in the order of the names of the sequences.
 
         Returns
         -------
@@ -306,16 +313,39 @@ class FittedMarkovModel(MixtureEstimator):
         array([15., 14.])
         """
         check_integer("n_steps", n_steps, low=1)
-        found = self._rows_of(X, **rows)
+        found, others = self._rows_of(X, **rows), future
         sequences = found.sequences
         self._check_cut(sequences)
+        formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
+        if formula is not None and is_table(future):
+            others, ahead = formula.ahead(one_table(X, None)[0], future, sequences)
+            gating_ahead = ahead if gating_ahead is None else gating_ahead
+        if future is not None:
+            n_steps = max(1, len(future) // len(sequences))
         here = self.predict_proba(X, given="past", **rows)[sequences.last]
         steps = self._steps_ahead(len(sequences), n_steps, gating_ahead)
-        if self.lags and self.n_features_in_ == 1:
-            before = found.x[sequences.last][:, : self.lags]
-            return forecast_of_lags(self._estimates(), here, before, steps, sequences.names)
+        if self.emissions_[0].name == "regression":
+            others = self._others_ahead(others, len(sequences), n_steps)
+            before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
+            return forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
+        if others is not None:
+            raise ValueError("rows of this fit are on no columns: leave future out")
         told = self.emissions_, self._feature_names(), self._estimates()
         return forecast_of(*told, here, steps, sequences.names)
+
+    def _others_ahead(self, future: Any, n_sequences: int, n_steps: int) -> Array:
+        """Return other columns of the rows to come of a regression, (sequences, steps, columns)."""
+        width = self.n_features_in_ - 1
+        if future is None and width:
+            names = ", ".join(self._feature_names()[1:])
+            raise TypeError(f"the rows to come of a regression need its other columns ({names}): give them as future")
+        table = np.zeros((n_sequences * n_steps, 0)) if future is None else np.asarray(future, dtype=np.float64)
+        if table.shape != (n_sequences * n_steps, width) or not np.isfinite(table).all():
+            raise ValueError(
+                f"future must have {counted(width, 'column')} of finite numbers, and as many rows for each of "
+                f"{counted(n_sequences, 'sequence')}; got shape {table.shape}"
+            )
+        return table.reshape(n_sequences, n_steps, width)
 
     def _steps_ahead(self, n_sequences: int, n_steps: int, gating_ahead: Any) -> Array:
         """Return the transitions to come, (sequences, steps, components, components)."""

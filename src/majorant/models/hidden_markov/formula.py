@@ -16,7 +16,7 @@ from majorant.formulas import Formula, is_table
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
 from majorant.formulas.terms import Terms
-from majorant.models.hidden_markov.sequences import Sequences, one_table, sequences_of
+from majorant.models.hidden_markov.sequences import Sequences, one_table, ranks, sequences_of
 from majorant.registry import value_class
 
 LAG = re.compile(r"(?<![\w.])lag\(\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*(?:,\s*(\d+)\s*)?\)")
@@ -120,6 +120,13 @@ class SeriesFormula:
         found = [name for part in parts for name in part.kinds]
         return list(dict.fromkeys(name if LAGGED.fullmatch(name) is None else _lag_of(name)[0] for name in found))
 
+    @property
+    def columns_ahead(self) -> list[str]:
+        """Columns of the rows to come that a forecast needs; the target is none."""
+        found = [name for part in (self.formula.features, *self.formula.extras.values()) for name in part.kinds]
+        named = dict.fromkeys(name if LAGGED.fullmatch(name) is None else _lag_of(name)[0] for name in found)
+        return [name for name in named if name not in self.formula.response.kinds]
+
     def rows(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Any, Sequences]:
         """Return the design of a new table, and its sequences, by the columns of the fit where nothing else says so."""
         X, lengths = one_table(X, lengths)
@@ -130,6 +137,53 @@ class SeriesFormula:
             time = self.time
         sequences = sequences_of(X, lengths, groups, time)[1]
         return self.design(X, sequences), sequences
+
+    def ahead(self, X: Any, future: Any, sequences: Sequences) -> tuple[Array | None, Any]:
+        """Return terms of the rows to come, sequence by sequence in order of time, and covariates of their steps.
+
+        Lags reach back into the rows of X. None where there are no terms, or no covariates.
+
+        Raises
+        ------
+        ValueError
+            If a column or a value is missing, or sequences differ in how many rows are to come.
+        """
+        table, new = table_of(X), table_of(future)
+        codes = self._codes_ahead(new, sequences)
+        sizes = np.bincount(codes, minlength=len(sequences))
+        if sizes.min() != sizes.max():
+            raise ValueError(
+                f"future must have as many rows for each sequence; got from {sizes.min()} to {sizes.max()} of "
+                f"{len(sequences)} sequences"
+            )
+        time = np.arange(len(new)) if self.time not in new.columns else ranks(new[self.time].to_list(), len(new))
+        order = np.lexsort((time, codes))
+        place = np.empty(len(table), dtype=np.intp)
+        place[sequences.order] = np.arange(len(table))
+        later = np.empty(len(new), dtype=np.intp)
+        later[order] = len(table) + np.arange(len(new))
+        every = np.concatenate([sequences.codes, codes])
+        both = Sequences(every, np.lexsort((np.concatenate([place, later]), every)), sequences.names, True)
+        targets = set(self.formula.response.kinds)
+        rows = joined_columns(table, new, self.columns, targets)
+        terms = np.asarray(self.design(rows, both))[len(table) :, len(self.formula.response.names) :][order]
+        covariates = self.gating(rows, both)
+        steps = None if covariates is None else covariates.iloc[len(table) :].iloc[order]
+        for values, names in ((terms, self.formula.features.names), (steps, ["gating"])):
+            if values is not None and np.isnan(np.asarray(values)).any():
+                raise ValueError(f"future lacks a value that {', '.join(names)} need: fill it in")
+        return terms if self.formula.features.names else None, steps
+
+    def _codes_ahead(self, future: Any, sequences: Sequences) -> NDArray[np.intp]:
+        """Return the sequence of each row to come."""
+        if sequences.names is None or self.formula.groups not in future.columns:
+            return np.repeat(np.arange(len(sequences)), -(-len(future) // len(sequences)))[: len(future)]
+        given = np.asarray(future[self.formula.groups].to_list())
+        found = np.minimum(np.searchsorted(sequences.names, given), len(sequences) - 1)
+        unknown = np.flatnonzero(sequences.names[found] != given)
+        if len(unknown):
+            raise ValueError(f"future has rows of the sequence {given[unknown[0]]}, which the table does not have")
+        return found.astype(np.intp)
 
     def gating(self, data: Any, sequences: Sequences) -> Any:
         """Return the covariates of transitions as a data frame; None where there are none."""
@@ -209,6 +263,28 @@ def with_lags_of(table: Any, names: Sequence[str], sequences: Sequences) -> Any:
         kind = nw.Float64 if numbers else nw.String
         table = table.with_columns(nw.new_series(name, moved, kind, backend=table.implementation))
     return table
+
+
+def joined_columns(table: Any, future: Any, names: Sequence[str], targets: set[str]) -> Any:
+    """Return columns of a table and of the rows to come, which need not have the targets, one after the other.
+
+    Raises
+    ------
+    ValueError
+        If a column is in neither.
+    """
+    series = []
+    for name in names:
+        own = table[name]
+        if name not in targets:
+            check_column(name, future.columns)
+        later = future[name].to_list() if name in future.columns and name not in targets else [None] * len(future)
+        numbers = own.dtype.is_numeric() or own.dtype == nw.Boolean
+        values = [None if v is None else float(v) for v in own.to_list()] if numbers else own.to_list()
+        later = [None if v is None else float(v) for v in later] if numbers else later
+        kind = nw.Float64 if numbers else nw.String
+        series.append(nw.new_series(name, [*values, *later], kind, backend=table.implementation))
+    return nw.to_native(nw.from_dict({one.name: one for one in series}, backend=table.implementation))
 
 
 def _targets(text: str, response: Sequence[Term], columns: Sequence[str]) -> tuple[Term, ...]:

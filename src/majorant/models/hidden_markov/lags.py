@@ -1,4 +1,4 @@
-"""Autoregression: columns of own lags of the target, and forecasts that feed on themselves."""
+"""Autoregression: columns of own lags of the target; forecasts of lines, which feed on themselves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,36 @@ def with_lags(X: Array, sequences: Sequences, lags: int) -> Array:
 
 
 @dataclass(frozen=True)
-class DrawnForecast(Forecast):
+class LineForecast(Forecast):
+    """The rows after the ends of sequences on lines: every row has a mixture of normal distributions of its own."""
+
+    _shares: Array
+    _centres: Array
+    _deviations: Array
+
+    def density(self, values: Any, column: int = 0) -> Array:
+        """Return densities of values; of drawn paths the mean over those given the path so far."""
+        if column != 0:
+            raise ValueError(f"a regression forecasts its target, column 0 of X; got column={briefly(column)}")
+        x = np.asarray(values, dtype=np.float64)
+        every = [(self._shares * norm.pdf(one, self._centres, self._deviations)).sum(axis=2) for one in x]
+        return np.moveaxis(np.array(every), 0, 2)
+
+    def quantile(self, p: float) -> Array:
+        """Return the quantile of every row."""
+        if not 0 < check_real("p", p) < 1:
+            raise ValueError(f"p must be strictly between 0 and 1; got {briefly(p)}")
+        ends = norm.ppf(p, self._centres, self._deviations)
+        low, high = ends.min(axis=2), ends.max(axis=2)
+        for _ in range(100):
+            middle = (low + high) / 2
+            below = (self._shares * norm.cdf(middle[:, :, None], self._centres, self._deviations)).sum(axis=2) < p
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return np.asarray(high[:, :, None])
+
+
+@dataclass(frozen=True)
+class DrawnForecast(LineForecast):
     """The rows after the ends of autoregressive sequences, from drawn paths; means are exact.
 
     Attributes
@@ -42,16 +71,6 @@ class DrawnForecast(Forecast):
     """
 
     paths: Array
-    _centres: Array
-    _deviations: Array
-
-    def density(self, values: Any, column: int = 0) -> Array:
-        """Return densities of values: the mean over drawn paths of those given the path so far."""
-        if column != 0:
-            raise ValueError(f"an autoregression forecasts its target, column 0 of X; got column={briefly(column)}")
-        x = np.asarray(values, dtype=np.float64)
-        every = [norm.pdf(one, self._centres, self._deviations).mean(axis=2) for one in x]
-        return np.moveaxis(np.array(every), 0, 2)
 
     def quantile(self, p: float) -> Array:
         """Return the quantile of the drawn rows."""
@@ -60,9 +79,14 @@ class DrawnForecast(Forecast):
         return np.asarray(np.quantile(self.paths, p, axis=2)[:, :, None])
 
 
-def forecast_of_lags(
-    estimates: Mapping[str, Array], last: Array, before: Array, steps: Array, names: NDArray[Any] | None
-) -> DrawnForecast:
+def forecast_of_lines(
+    estimates: Mapping[str, Array],
+    last: Array,
+    before: Array,
+    steps: Array,
+    names: NDArray[Any] | None,
+    others: Array,
+) -> LineForecast:
     r"""Return the forecast from the probabilities of the last states and the last rows of each sequence.
 
     With :math:`M_h(j) = E[x_h 1(s_h = j)]` of the vector x of the last rows and a constant, and its step :math:`F_j` in
@@ -79,6 +103,8 @@ def forecast_of_lags(
     steps : ndarray of shape (sequences, n_steps, components, components)
         Transitions to come.
     names : ndarray or None
+    others : ndarray of shape (sequences, n_steps, n_others)
+        Other columns of the rows to come.
 
     Raises
     ------
@@ -91,23 +117,26 @@ def forecast_of_lags(
             "they are there"
         )
     (n, k), n_steps, lags = last.shape, steps.shape[1], before.shape[1]
-    intercept, coef = estimates.get("intercept", np.zeros(k)).reshape(k), estimates["coef"].reshape(k, lags)
-    moved = np.zeros((k, lags + 1, lags + 1))
-    moved[:, 0] = np.column_stack([coef, intercept])
-    moved[:, np.arange(1, lags), np.arange(lags - 1)] = 1
-    moved[:, lags, lags] = 1
+    own, slopes = np.split(estimates["coef"].reshape(k, -1), [lags], axis=1)
+    base = estimates.get("intercept", np.zeros(k)).reshape(k) + others @ slopes.T
     moments = last[:, :, None] * np.column_stack([before, np.ones(n)])[:, None, :]
     states, mean = np.empty((n, n_steps, k)), np.empty((n, n_steps, 1))
     for h in range(n_steps):
-        moments = np.einsum("jab,nib,nij->nja", moved, moments, steps[:, h])
-        states[:, h], mean[:, h, 0] = moments[:, :, lags], moments[:, :, 0].sum(axis=1)
+        ahead = np.einsum("nij,nia->nja", steps[:, h], moments)
+        states[:, h] = ahead[:, :, lags]
+        new = np.einsum("nja,ja->nj", ahead[:, :, :lags], own) + base[:, h] * states[:, h]
+        mean[:, h, 0] = new.sum(axis=1)
+        moments = np.concatenate([new[:, :, None], ahead], axis=2)[:, :, [*range(lags), lags + 1]]
     deviations = np.sqrt(np.broadcast_to(estimates["variances"].reshape(-1), (k,)))
-    drawn = _drawn(last, before, steps, intercept, coef, deviations)
-    return DrawnForecast(states, mean, names, (), (), *drawn)
+    if not lags:
+        return LineForecast(states, mean, names, (), (), states, base, np.broadcast_to(deviations, base.shape))
+    paths, centres, spreads = _drawn(last, before, steps, base, own, deviations)
+    shares = np.broadcast_to(1 / paths.shape[2], paths.shape)
+    return DrawnForecast(states, mean, names, (), (), shares, centres, spreads, paths)
 
 
 def _drawn(
-    last: Array, before: Array, steps: Array, intercept: Array, coef: Array, deviations: Array
+    last: Array, before: Array, steps: Array, base: Array, coef: Array, deviations: Array
 ) -> tuple[Array, Array, Array]:
     """Return drawn rows, their centres given the rows before them, and the deviations about these."""
     n_steps, sequence = steps.shape[1], np.arange(len(last))[:, None]
@@ -118,7 +147,7 @@ def _drawn(
     recent = np.repeat(before[:, None], n_draws, axis=1)
     for h in range(n_steps):
         state = _chosen(steps[sequence, h, state], random)
-        centres[:, h] = intercept[state] + np.einsum("nda,nda->nd", coef[state], recent)
+        centres[:, h] = base[sequence, h, state] + np.einsum("nda,nda->nd", coef[state], recent)
         spreads[:, h] = deviations[state]
         rows[:, h] = centres[:, h] + spreads[:, h] * random.standard_normal(state.shape)
         recent = np.concatenate([rows[:, h, :, None], recent[:, :, :-1]], axis=2)
