@@ -173,3 +173,16 @@ def test_columns_of_a_line_without_a_constant_that_depend_on_each_other_are_name
         design = np.column_stack([x, np.ones(200)])[rows]
         exact = 0.2 * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
         np.testing.assert_allclose(errors[k], exact, rtol=0.3)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_state_whose_line_is_exact_is_said_to_be(noise: float) -> None:
+    """Without noise, and where the largest ratio of noises holds the exact state back."""
+    draws = np.random.default_rng(0)
+    x, first = draws.normal(size=200), np.repeat([True, False], 100)
+    table = pd.DataFrame({"x": x, "y": np.where(first, 2 * x + 1, -x + noise * draws.normal(size=200))})
+    with pytest.warns(ConvergenceWarning, match="the line of a state fits its rows exactly"):
+        fitted = mj.HiddenMarkovModel.from_formula("y ~ x", table, n_components=2, random_state=0)
+    assert not fitted.regular_
+    line = np.argmin(np.abs(fitted.coef_[:, 0] - 2))
+    np.testing.assert_allclose([fitted.coef_[line, 0], fitted.intercept_[line]], [2, 1], atol=0.1)

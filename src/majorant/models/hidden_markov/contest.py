@@ -14,6 +14,7 @@ from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums
 from majorant.engine.runs import put, taken
 from majorant.laws import Chain, GatedChain, Independent
 from majorant.laws.independent import Weights
+from majorant.models.hidden_markov.lines import SwitchingLines
 from majorant.models.hidden_markov.starts import Times
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart
@@ -24,6 +25,8 @@ KINDS = ("rows by density", "stretches of time", "random cuts of time", "smoothe
 STEPS_WITHOUT_TIME = 5
 """Steps of EM of a mixture without a chain, from a few rows for each state."""
 MOST_OPENINGS = 3
+STEPS_WITHOUT_RULE = 200
+"""Steps of EM that show whether a state that the largest ratio of noises holds back fits its rows exactly."""
 
 
 @dataclass
@@ -87,6 +90,15 @@ class SequenceContest(MixtureContest):
             by_rows = i % 2 == 0
             tables.append(perturbed(q, log_density, self.weights, draws) if by_rows else self.times.moved(q, draws))
         return self._begun(on, [PERTURBATION] * size, tables)
+
+    def judged(self, ends: Ends[Any]) -> str:
+        """Return why a run's end does not count: where the ratio of noises is bounded, what it would be without."""
+        said, lines = super().judged(ends), self.mixture.density
+        if said and isinstance(lines, SwitchingLines):
+            on = OnData(replace(self.mixture, density=lines.freed()), self.on(self.whole).data)
+            free = descend(on, ends.theta, tol=0.0, max_iter=STEPS_WITHOUT_RULE).theta
+            said = lines.exact_line(free.density) or said
+        return said
 
     def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
         """Descend, and reopen transitions that were set to zero too early where that helps."""

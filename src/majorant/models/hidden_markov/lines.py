@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +74,23 @@ class SwitchingLines:
         """Return the coefficients and variances."""
         return self.inner.n_parameters(n_components)
 
+    def freed(self) -> SwitchingLines:
+        """Return the same without a largest ratio of noises."""
+        out = copy(self)
+        out.inner = self.inner.freed()  # type: ignore[assignment]
+        return out
+
+    def exact_line(self, theta: Predictors) -> str:
+        """Say that a state fits its rows exactly; empty where none does."""
+        on_floor = theta.dispersion[0].min() <= FLOOR * (1 + 1e-6)
+        return (
+            "the line of a state fits its rows exactly, so that its noise is zero but for a floor" if on_floor else ""
+        )
+
     def degeneracy(self, theta: Predictors, sizes: Array, mixture: Mixture) -> str:
         """By the rule of mixtures of regressions."""
+        if said := self.exact_line(theta):
+            return said
         if self.inner.rule.is_active(theta.dispersion)[0]:
             return f"the noise of two states would differ by a factor of more than {MOST_RATIO:g} if it could"
         least = self.p + 2
