@@ -152,3 +152,8 @@ def percent_in_column(share: float, decimals: int = 1) -> str:
 def percent_at_most(share: float) -> str:
     """Format a proved upper bound on a share: rounded up to two significant digits."""
     return f"{rounded_up(100 * Decimal(share))}{NARROW_SPACE}%"
+
+
+def p_value(p: float) -> str:
+    """Format a p-value with four decimals."""
+    return f"<{NARROW_SPACE}0.0001" if p < 0.0001 else fixed(p, 4)

@@ -134,6 +134,23 @@ class Regression(Memberships):
         return formula is not None and formula.features.is_curved
 
     @property
+    def multiplies(self) -> bool:
+        """Whether the exponential of a slope is a factor, of the mean or of odds."""
+        return self.response.predicts.startswith(("the logarithm", "the logit"))
+
+    @property
+    def references(self) -> dict[str, str]:
+        """The level that each level of a factor of the formula is compared with, by the name of its column."""
+        formula = getattr(self.run.estimator, "formula_", None)
+        found: dict[str, str] = {}
+        for factor, levels in ({} if formula is None else formula.features.levels).items():
+            names = {f"{factor}[T.{level}]": str(level) for level in levels}
+            left_out = [level for name, level in names.items() if name not in self.run.feature_names]
+            if len(left_out) == 1:
+                found |= dict.fromkeys(names, left_out[0])
+        return found
+
+    @property
     def has_groups(self) -> bool:
         """Whether all rows of a group share one component."""
         return getattr(self.run.estimator, "groups_", None) is not None

@@ -65,7 +65,7 @@ def bivariate_section(classes: LatentClasses) -> Section | None:
         Column("Residual", residual, [numbers.fixed(value, 2) for value in residual], css="number"),
         Column("Statistic", statistic, [numbers.fixed(value, 2) for value in statistic], css="number wide-only"),
         Column("df", df, css="number wide-only"),
-        Column("p", p_value, list(map(words.p_value, p_value)), css="number"),
+        Column("p", p_value, list(map(numbers.p_value, p_value)), css="number"),
     ]
     table = Table("bivariate-residuals", columns, only_in_copies=range(words.MOST_PAIRS, len(kept)))
     head, notes = (

@@ -243,7 +243,7 @@ def effects_section(classes: LatentClasses) -> Section | None:
         Column("95\u202f% interval", intervals, css="number", where="page"),
         column("95 % low", "low", 3, "copies"),
         column("95 % high", "high", 3, "copies"),
-        Column("p", _empty(told["p_value"]), list(map(words.p_value, told["p_value"])), css="number"),
+        Column("p", _empty(told["p_value"]), list(map(numbers.p_value, told["p_value"])), css="number"),
     ]
     head, notes = words.effects_headline(effects), words.effects_notes()
     return Section("effects", "Covariates", head, "", notes, is_figure=False, table=Table("effects", columns))

@@ -17,8 +17,9 @@ from majorant.report.section import Section
 from majorant.report.words.grammar import counted, in_prose, verb
 
 Array = NDArray[np.float64]
-MOST_FEATURES, MOST_COMPONENTS = 12, 9
+MOST_FEATURES, MOST_COMPONENTS = 9, 6
 N_STEPS = 25
+"""Points of a curve; a line has two."""
 N_BINS = 20
 PRESENT = 0.05
 """Responsibility from which on a row is counted in a rootogram."""
@@ -60,10 +61,11 @@ def _along(regression: Regression, feature: int) -> tuple[Array, Array]:
     """Return places along a feature in the table's own units, and every component's prediction there."""
     seen = regression.run.X[:, feature]
     data = seen if regression.run.raw is None else regression.run.raw[:, feature]
-    steps = np.linspace(float(seen.min()), float(seen.max()), N_STEPS)
-    at = np.linspace(float(data.min()), float(data.max()), N_STEPS)
+    n_steps = N_STEPS if regression.response.predicts else 2
+    steps = np.linspace(float(seen.min()), float(seen.max()), n_steps)
+    at = np.linspace(float(data.min()), float(data.max()), n_steps)
     predictors = regression.lines.along(feature, steps, regression.means)
-    return at, np.asarray(regression.response.mean(predictors, np.ones((N_STEPS, 1))))
+    return at, np.asarray(regression.response.mean(predictors, np.ones((n_steps, 1))))
 
 
 def effects_headline(regression: Regression) -> str:
@@ -105,9 +107,10 @@ def separation_section(regression: Regression) -> Section | None:
     css = ["strong" if colour == "mid" else f"text-{colour} strong-weight" for colour in colours]
 
     def bars(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
-        for low, high, count in zip(edges[:-1], edges[1:], counts[i], strict=True):
-            width = x(float(high)) - x(float(low)) - 0.8
-            canvas.rect(x(float(low)), y(float(count)), width, y(0) - y(float(count)), f"fill-{colours[i]} bars")
+        outline = [(x(0), y(0))]
+        for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts[i].tolist(), strict=True):
+            outline += [(x(low), y(count)), (x(high), y(count))]
+        canvas.polygon([*outline, (x(1), y(0))], f"fill-{colours[i]} bars")
 
     def draw(size: Size) -> Canvas:
         return draw_grid(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark, shape
@@ -25,6 +26,8 @@ from majorant.report.words.grammar import capital
 Array = NDArray[np.float64]
 MOST_COMPONENTS = 9
 MOST_FEATURES = 8
+MOST_ROWS, MOST_PLOTS = 100, 40
+"""Rows of the table of a regression up to which it has every coefficient, and up to which intervals are drawn."""
 PLOT_WIDTH, PLOT_HEIGHT = 172, 22
 
 
@@ -41,6 +44,10 @@ class Term:
         The interval of each, where there is one.
     plain : str
         The name as plain text.
+    errors : array of shape (k,) or None
+        Standard errors, for coefficients that are tested against zero.
+    is_multiplied : bool
+        Whether the exponential of the coefficient is a factor: of odds, or of a mean.
     """
 
     name: str
@@ -49,6 +56,8 @@ class Term:
     low: Array | None
     high: Array | None
     plain: str = ""
+    errors: Array | None = None
+    is_multiplied: bool = False
 
     @property
     def decimals(self) -> int | None:
@@ -93,7 +102,7 @@ def _step(low: float, high: float) -> float:
 def estimates_section(regression: Regression) -> Section:
     """Build the section: weight, intercept, slopes and noise of each component, and their intervals."""
     shown = min(regression.k, MOST_COMPONENTS)
-    features = regression.ranked_features[:MOST_FEATURES]
+    features = regression.ranked_features[: max(MOST_FEATURES, MOST_ROWS // shown)]
     return Section(
         "components",
         "Components",
@@ -112,14 +121,20 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
     def term(name: str, addition: str, attribute: str, feature: int | None = None, plain: str = "") -> Term:
         at = np.s_[:shown] if feature is None else np.s_[:shown, feature]
         low, high = (None, None) if found is None else (np.asarray(bound[at]) for bound in found[attribute])
-        return Term(name, addition, np.asarray(getattr(model, f"{attribute}_")[at]), low, high, plain or name)
+        is_tested, is_slope = attribute in ("intercept", "coef"), attribute == "coef"
+        errors = None if found is None or not is_tested else np.asarray(model.standard_errors_[attribute][at])
+        values = np.asarray(getattr(model, f"{attribute}_")[at])
+        return Term(name, addition, values, low, high, plain or name, errors, is_slope and regression.multiplies)
 
-    unit = "per standard deviation" if regression.run.standardised else "per unit"
+    per = "per standard deviation" if regression.run.standardised else "per unit"
+    references = regression.references
     listed = [term("Weight", "share of the rows", "weights")]
     if regression.params.get("fit_intercept", True):
         listed.append(term("Intercept", "", "intercept"))
     names = regression.run.feature_names
-    listed += [term(f"Slope on {column_name(names[f])}", unit, "coef", f, f"Slope on {names[f]}") for f in features]
+    for f in features:
+        unit = f"against {escaped(references[names[f]])}" if names[f] in references else per
+        listed.append(term(f"Slope on {column_name(names[f])}", unit, "coef", f, f"Slope on {names[f]}"))
     return [*listed, term("Noise \u03c3", "standard deviation", "scale")] if regression.has_noise else listed
 
 
@@ -171,39 +186,86 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
 
 def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
     """Return the table of all terms, each with one row per component, which may have another name."""
-    parameter, component, estimate, interval, low, high, plot = (
-        Column("Parameter", [], where="copies"),
-        Column(capital(part), []),
-        Column("Estimate", [], css="number"),
-        Column("95\u202f% interval", [], css="number", where="page"),
-        Column("95 % low", [], css="number", where="copies"),
-        Column("95 % high", [], css="number", where="copies"),
-        Column("", [], css="bar-cell", where="page"),
-    )
-    groups = {}
-    for term in listed:
-        groups[len(component.values)] = _heading(term)
-        scale = term.scale()
-        for j, value in enumerate(term.values.tolist()):
-            ends = term.ends(j)
-            texts = (numbers.DASH, numbers.DASH) if ends is None else (term.text(ends[0]), term.text(ends[1]))
-            written = numbers.DASH if ends is None else f"{texts[0]} to {texts[1]}"
-            mark = legend_mark(j) if k <= N_COLOURS else ""
-            parameter = parameter.extended(term.plain, term.plain)
-            component = component.extended(j + 1, str(j + 1), f"{mark}{j + 1}")
-            estimate = estimate.extended(value, term.text(value))
-            interval = interval.extended(None, written)
-            low = low.extended(None if ends is None else ends[0], texts[0])
-            high = high.extended(None if ends is None else ends[1], texts[1])
-            plot = plot.extended(None, "", _plot(scale, term, j, k, written))
-    return Table("estimates", [parameter, component, estimate, interval, low, high, plot], dense=False, groups=groups)
+    has_tests, has_factors = any(t.errors is not None for t in listed), any(t.is_multiplied for t in listed)
+    rows = [(term, j) for term in listed for j in range(len(term.values))]
+    places = np.cumsum([0, *(len(term.values) for term in listed)]).tolist()
+    groups = {at: _heading(term, 4 + 2 * has_tests + has_factors) for at, term in zip(places, listed, strict=False)}
+    scales = {id(term): term.scale() for term in listed}
+    ends = [term.ends(j) for term, j in rows]
+    texts = [
+        (numbers.DASH, numbers.DASH) if end is None else (term.text(end[0]), term.text(end[1]))
+        for (term, _), end in zip(rows, ends, strict=True)
+    ]
+    written = [low if end is None else f"{low} to {high}" for end, (low, high) in zip(ends, texts, strict=True)]
+    marks = [legend_mark(j) if k <= N_COLOURS else "" for _, j in rows]
+    columns = [
+        Column("Parameter", [term.plain for term, _ in rows], where="copies"),
+        Column(
+            capital(part),
+            [j + 1 for _, j in rows],
+            markup=[f"{mark}{j + 1}" for mark, (_, j) in zip(marks, rows, strict=True)],
+        ),
+        Column(
+            "Estimate",
+            [float(term.values[j]) for term, j in rows],
+            [term.text(float(term.values[j])) for term, j in rows],
+            css="number",
+        ),
+    ]
+    if has_factors:
+        with np.errstate(over="ignore"):  # coefficients that run to infinity
+            factors = [float(np.exp(term.values[j])) if term.is_multiplied else None for term, j in rows]
+        columns.append(_optional("exp", factors, lambda value: numbers.fixed(value, 3)))
+    if has_tests:
+        columns += _tests(rows)
+    columns += [
+        Column("95\u202f% interval", [None] * len(rows), written, css="number", where="page"),
+        *(
+            Column(
+                f"95 % {side}", [end and end[i] for end in ends], [t[i] for t in texts], css="number", where="copies"
+            )
+            for i, side in enumerate(("low", "high"))
+        ),
+        Column(
+            "",
+            [None] * len(rows),
+            markup=[
+                _plot(scales[id(t)], t, j, k, said) if i < MOST_PLOTS else ""
+                for i, ((t, j), said) in enumerate(zip(rows, written, strict=True))
+            ],
+            css="bar-cell",
+            where="page",
+        ),
+    ]
+    return Table("estimates", columns, dense=False, groups=groups)
 
 
-def _heading(term: Term) -> str:
+def _tests(rows: Sequence[tuple[Term, int]]) -> list[Column]:
+    """Return standard errors (in copies), z and p of coefficients; empty for other parameters."""
+    errors: list[float | None] = []
+    for term, j in rows:
+        error = np.nan if term.errors is None else float(term.errors[j])
+        errors.append(error if np.isfinite(error) and error > 0 else None)
+    ratios = [None if e is None else float(term.values[j]) / e for (term, j), e in zip(rows, errors, strict=True)]
+    p_values = [None if z is None else float(2 * norm.sf(abs(z))) for z in ratios]
+    return [
+        replace(_optional("SE", errors, lambda value: numbers.distance(value)), where="copies"),
+        _optional("z", ratios, lambda value: numbers.fixed(value, 2)),
+        _optional("p", p_values, numbers.p_value),
+    ]
+
+
+def _optional(head: str, values: Sequence[float | None], write: Callable[[float], str]) -> Column:
+    texts = [numbers.DASH if value is None else write(value) for value in values]
+    return Column(head, values, texts, css="number wide-only")
+
+
+def _heading(term: Term, n_columns: int) -> str:
     scale = term.scale()
     ends = "".join(f"<span>{escaped(text)}</span>" for text in tick_labels([scale.low, scale.high]))
     return (
-        f'<tr class="group"><td colspan="3"><b>{term.name}</b><span class="quiet">{term.addition}</span></td>'
+        f'<tr class="group"><td colspan="{n_columns - 1}"><b>{term.name}</b>'
+        f'<span class="quiet">{term.addition}</span></td>'
         f'<td class="bar-cell"><span class="ends">{ends}</span></td></tr>'
     )
 

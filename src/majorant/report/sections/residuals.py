@@ -16,8 +16,8 @@ from majorant.report.section import Section
 from majorant.report.words.grammar import counted, in_prose, verb
 
 MOST_PANELS = 6
-MOST_POINTS, MOST_QUANTILES = 1200, 200
-"""Largest number of rows in all panels, and of quantiles in one."""
+MOST_POINTS, MOST_QUANTILES = 600, 240
+"""Largest number of rows, and of quantiles, in all panels."""
 FEWEST_IN_QUANTILES = 8
 FAR = 3.0
 Y_TITLE = "residual, in \u03c3"
@@ -118,7 +118,9 @@ def draw_quantiles(size: Size, regression: Regression, shown: list[int]) -> Canv
     def draw(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
         values = sorted_of[shown[i]]
         expected = norm.ppf((np.arange(len(values)) + 0.5) / len(values))
-        kept = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_QUANTILES)).astype(np.int64))
+        kept = np.unique(
+            np.linspace(0, len(values) - 1, min(len(values), MOST_QUANTILES // len(shown))).astype(np.int64)
+        )
         end = min(far, reach)
         canvas.line(x(-end), y(-end), x(end), y(end), "zero")
         points = [(x(float(expected[r])), y(float(values[r]))) for r in kept]

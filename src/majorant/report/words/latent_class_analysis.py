@@ -18,11 +18,6 @@ CLEARLY_APART = 0.8
 HARDLY_APART = 0.5
 
 
-def p_value(p: float) -> str:
-    """Return a p-value with four decimals."""
-    return f"<{numbers.NARROW_SPACE}0.0001" if p < 0.0001 else numbers.fixed(p, 4)
-
-
 def lede(classes: LatentClasses) -> str:
     """State the shares of the classes, how clearly rows belong to them, and how reliable the fit is."""
     if classes.k == 1 and classes.regular:

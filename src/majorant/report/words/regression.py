@@ -151,6 +151,12 @@ def components_notes(regression: Regression, n_shown: int, n_features_shown: int
         )
         noise = " and the noise as normal" if regression.has_lines else ""
         texts.append(f"The intervals take the number of components as given{noise}.")
+        texts.append(
+            "<b>z</b> is an estimate over its standard error, <b>p</b> how often it is as large if the truth is zero."
+        )
+    if regression.multiplies:
+        of = "the mean" if "logarithm" in regression.response.predicts else "the odds"
+        texts.append(f"<b>exp</b> is the factor per unit: of {of}.")
     texts += _what_they_are(regression)
     if regression.k > 1:
         texts.append("Components are numbered by weight.")
@@ -158,7 +164,7 @@ def components_notes(regression: Regression, n_shown: int, n_features_shown: int
     if left_out > 0:
         texts.append(
             f"The features of the largest effect are shown; {counted(left_out, 'other')} "
-            f"{verb(left_out, 'is', 'are')} in <code>summary.json</code>."
+            f"{verb(left_out, 'is', 'are')} left out."
         )
     if n_shown < regression.k:
         texts.append(f"The {n_shown} heaviest of {regression.k} components are shown.")
