@@ -18,7 +18,7 @@ from majorant.report.table import Column, Table
 from majorant.report.words import latent_class_analysis as words
 
 Array = NDArray[np.float64]
-MOST_ROWS = 24
+MOST_ROWS, MOST_IN_TABLE = 24, 8
 MOST_PANELS = 8
 
 
@@ -203,7 +203,8 @@ def _table(classes: LatentClasses, profile: Any) -> Table:
         for head, ends in (("low", profile.low[:, j]), ("high", profile.high[:, j])):
             texts = [numbers.fixed(value, n) for value, n in zip(ends.tolist(), decimals, strict=True)]
             columns.append(Column(f"Class {j + 1} ({head})", _empty(ends), texts, css="number", where="copies"))
-    return Table("class-profile", columns, is_on_page=len(profile.items) <= 2 * MOST_ROWS)
+    is_short = len(profile.items) <= 2 * MOST_ROWS
+    return Table("class-profile", columns, is_on_page=is_short and classes.k <= MOST_IN_TABLE)
 
 
 def effects_section(classes: LatentClasses) -> Section | None:
