@@ -10,6 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+CODES = (-9, -99, -999, -9999, 999, 9999)
+"""Numbers that files often have where a cell is missing."""
+
+
+def code_for_missing(values: Iterable[Any]) -> int | None:
+    """Return the number among the different values of a column that seems to be a code for a missing cell."""
+    found = {str(value).removesuffix(".0"): value for value in values}
+    others = [value for text, value in found.items() if text not in set(map(str, CODES))]
+    for code in CODES:
+        if str(code) not in found or not others:
+            continue
+        if any(isinstance(value, str) for value in others):
+            return code
+        if min(others) >= 0 if code < 0 else max(map(abs, others)) < code / 5:
+            return code
+    return None
+
 
 def refuse_masked(values: Any, name: str) -> None:
     """Raise an error for masked cells, whose numbers would be taken as if they were there.

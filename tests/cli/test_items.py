@@ -79,7 +79,8 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
     wide = table.with_columns(pl.Series("age", age), pl.Series("sex", sex))
     wide.write_csv("items.csv")
     said = run("fit", "latent-class-analysis", "items.csv", "--k", "1:2", "--covariates", "age,sex", "--out", "run")
-    assert "sex=male (against female)" in said and "odds ratio" in said and "lack a covariate" in said
+    assert "sex=male (against female)" in said and "odds ratio" in said
+    assert "1 of 150 rows lacks a covariate (age in 1)" in " ".join(said.split())
     model = mj.load("run/model.majorant")
     assert model.gating_names_in_ == ["age", "sex=male"] and model.items_.names == (
         "visited",
@@ -93,9 +94,12 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
     assert model.log_likelihood_ == pytest.approx(direct.log_likelihood_, rel=1e-12)
     run("predict", "run", "items.csv", "--out", "predicted.csv")
     found = pl.read_csv("predicted.csv")
-    assert found["row"].to_list() == [i for i in range(1, 151) if i != 4]
+    assert found["row"].to_list() == list(range(1, 151))
     proba = direct.predict_proba(kept.select(model.items_.names), gating=given)
-    np.testing.assert_allclose(found[:, -1].to_numpy(), proba[:, -1], atol=1e-6)
+    np.testing.assert_allclose(found.filter(pl.col("row") != 4)[:, -1].to_numpy(), proba[:, -1], atol=1e-6)
+    asked = ["fit", "latent-class-analysis", "items.csv", "--k", "2", "--covariates", "age,sex", "--missing", "error"]
+    done = CliRunner().invoke(app, [*asked, "--out", "none"])
+    assert isinstance(done.exception, CommandError) and "1 of 150 rows lacks a covariate" in str(done.exception)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +150,22 @@ def test_populations_are_compared(table: pl.DataFrame) -> None:
         app, ["fit", "kmeans", "items.csv", "--population", "region", "--k", "2", "--out", "other"]
     )
     assert done.exit_code and "k-means takes no --population" in str(done.exception)
+
+
+def test_codes_for_missing_cells_are_pointed_out_and_read_as_such(table: pl.DataFrame) -> None:
+    at = pl.int_range(150)
+    marked = table.with_columns(
+        visited=pl.when((at > 9) & (at < 20)).then(pl.lit("-99")).otherwise(pl.col("visited")),
+        times=pl.when(at < 5).then(-99).otherwise(pl.col("times").fill_null(0)),
+    )
+    marked.write_csv("codes.csv")
+    asked = ("fit", "latent-class-analysis", "codes.csv", "--k", "2", "--features", "visited,times", "--no-report")
+    said = " ".join(run(*asked, "--out", "raw").split())
+    assert '-99 stands in "visited", "times": if it means a missing cell, read the table with --na -99' in said
+    read = " ".join(run(*asked, "--na", "-99,none", "--out", "run").split())
+    assert "stands in" not in read and mj.load("run/model.majorant").items_.levels[0] == ("no", "yes")
+    marked.write_parquet("codes.parquet")
+    run(*asked[:2], "codes.parquet", *asked[3:], "--na", "-99", "--out", "other")
+    found = [mj.load(f"{name}/model.majorant").log_likelihood_ for name in ("run", "other")]
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+    assert any("level -99" in remark for remark in mj.load("raw/model.majorant").items_.remarks)

@@ -243,8 +243,7 @@ def without(table: Any, column: str) -> Any:
             {},
             r"normal item 'a \(women\)' is constant",
         ),
-        ({}, None, {"groups": "ones"}, "population cannot be combined with groups"),
-        ({}, None, {"component_labels": "ones"}, "population cannot be combined with component_labels"),
+        ({}, None, {"groups": "ones"}, "population must be the same for all rows of a group"),
     ],
 )
 def test_what_cannot_be_done_is_said(settings: Any, change: Any, given: Any, said: str) -> None:
@@ -260,14 +259,52 @@ def test_a_fit_without_populations_forgets_them_and_others_are_refused() -> None
     model = fitted(table, equal_items="none")
     with pytest.raises(ValueError, match="population 'sex' is 'other' in row 2, which the fit has not seen"):
         model.predict(table.assign(sex=table["sex"].mask(table.index == 2, "other")))
-    with pytest.raises(ValueError, match="a fit with populations has no estimates in several steps"):
-        model.distal_outcome(table, np.arange(len(table)))
     model.set_params(population=None, equal_items="all").fit(table[ITEMS])
     assert model.populations_ is None and not hasattr(model, "population_searches_")
     with pytest.raises(ValueError, match="tests of invariance compare populations"):
         model.invariance_tests(table[ITEMS])
     with pytest.raises(TypeError, match="equal_items must be 'all', 'none' or a list"):
         fitted(table, equal_items=3)
+
+
+def test_known_classes_and_groups_are_those_of_the_fit_with_the_population_as_covariate() -> None:
+    table = survey(200)
+    twice = pd.concat([table, table], ignore_index=True)
+    for rows, given in (
+        (table, {"component_labels": np.where(np.arange(200) < 30, np.arange(200) % 2, -1)}),
+        (twice, {"groups": np.tile(np.arange(200), 2)}),
+    ):
+        model = mj.LatentClassAnalysis(2, population="sex", random_state=0).fit(rows, **given)
+        gated = mj.LatentClassAnalysis(2, random_state=0).fit(rows[ITEMS], gating=rows[["sex"]], **given)
+        assert model.log_likelihood_ == pytest.approx(gated.log_likelihood_, abs=1e-6)
+        assert model.bic(rows, **given) == pytest.approx(gated.bic(rows[ITEMS], gating=rows[["sex"]], **given))
+        free = mj.LatentClassAnalysis(2, population="sex", equal_items="none", random_state=0).fit(rows, **given)
+        assert free.log_likelihood_ >= model.log_likelihood_ - 1e-6
+        with pytest.raises(ValueError, match=f"this fit has {next(iter(given))}"):
+            model.distal_outcome(rows, np.arange(len(rows)))
+        with pytest.raises(ValueError, match="tests of invariance"):
+            model.invariance_tests(rows)
+
+
+def test_in_several_steps_each_population_has_errors_of_assignment_of_its_own() -> None:
+    table = survey(400, shift=0.5)
+    y = np.random.default_rng(1).normal(table["sex"] == "men")
+    model = fitted(table, equal_items="none")
+    found = model.distal_outcome(table, y, method="bch")
+    masses, sums = np.zeros(2), np.zeros(2)
+    for level in ("men", "women"):
+        own = (table["sex"] == level).to_numpy()
+        alone = mj.LatentClassAnalysis(2, random_state=0).fit(table.loc[own, ITEMS])
+        order = np.argsort(alone.item_probabilities_[:, 1])[np.argsort(np.argsort(model.item_probabilities_[:, 1]))]
+        mass = own.sum() * alone.weights_[order]
+        masses += mass
+        sums += mass * alone.distal_outcome(table.loc[own, ITEMS], y[own], method="bch").estimates[order, 0]
+    np.testing.assert_allclose(found.estimates[:, 0], sums / masses, atol=1e-4)
+    assert (found.standard_errors > 0).all()
+    x = pd.DataFrame({"x": y, "sex": table["sex"]})
+    two = fitted(table).covariate_effects(table, x, method="two-step")
+    one = mj.LatentClassAnalysis(2, population="sex", random_state=0).fit(table, gating=x).covariate_effects(table, x)
+    np.testing.assert_allclose(two.coef, one.coef, atol=0.1)
 
 
 def test_the_bootstrap_test_takes_settings_that_name_columns() -> None:

@@ -57,7 +57,7 @@ def test_more_classes_than_patterns_are_told() -> None:
 def test_rows_and_items_without_answers() -> None:
     rows = table()
     rows.iloc[7] = None
-    assert remarks(rows) == []
+    assert remarks(rows) == ["1 of 200 rows has no answer to any item: left out of the fit."]
     model = mj.LatentClassAnalysis(2, random_state=0).fit(rows)
     assert model.n_rows_ == 199
     np.testing.assert_allclose(model.predict_proba(rows)[7], model.weights_)

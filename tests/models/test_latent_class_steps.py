@@ -170,14 +170,12 @@ def test_directions_without_variance_are_not_tested() -> None:
 
 
 def test_classes_that_hardly_lie_apart_are_warned_of_and_wrong_calls_refused() -> None:
-    items, x, _, y = drawn(300, 4, 0.65)
+    items, x, _, _ = drawn(300, 4, 0.65)
     model, _ = fitted(items)
     with pytest.warns(UserWarning, match="hardly lie apart"):
         model.covariate_effects(items, x)
     with pytest.raises(ValueError, match="method"):
         model.covariate_effects(items, x, method="three-step")
-    with pytest.warns(UserWarning), pytest.raises(ValueError, match="no value in row 0"):
-        model.distal_outcome(items, np.where(np.arange(300) == 0, np.nan, y))
     gated = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=x)
     with pytest.raises(ValueError, match="method='ml' is for a fit without gating"):
         gated.covariate_effects(items, x, method="ml")

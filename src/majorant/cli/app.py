@@ -42,6 +42,7 @@ READING = {
     ],
     "encoding": Annotated[str | None, typer.Option(metavar="NAME", help="Of a text: utf-8 (the default), cp1252, ...")],
     "skip_rows": Annotated[int | None, typer.Option(metavar="N", min=0, help="Lines above the column names.")],
+    "na": Annotated[str | None, typer.Option(metavar="A,B", help="What stands where a cell is missing: -99,999.")],
     "sheet": Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of a workbook, by name or number.")],
 }
 """How a table is read: options of every command that reads one, and fields of `Reading`."""
@@ -170,6 +171,10 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Population of each row, for models that compare several of them."),
     ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(metavar="drop|error", help="What becomes of rows that lack a covariate, for models that take it."),
+    ] = None,
     offset: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; for models that take it.'),
@@ -260,6 +265,7 @@ def fit(
         gating=gating,
         covariates=() if covariates is None else parsed_names(covariates),
         population=population,
+        missing=missing,
         offset=offset,
         trials=trials,
         k=None if k is None else parsed_size(k),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Columns, Matrix
+from majorant.cli.matrix import Columns, Matrix, check_there
 from majorant.cli.tables import SourceTable
 
 
 def with_covariates(
-    table: SourceTable, columns: Columns, build: Callable[[SourceTable], Matrix]
+    table: SourceTable, columns: Columns, build: Callable[[SourceTable], Matrix], estimator: Any
 ) -> tuple[Matrix, list[str]]:
     """Return the matrix of rows that have all covariates, and a sentence on those that do not and are left out.
+
+    A model with a rule of its own, ``missing``, is given all rows.
 
     Parameters
     ----------
@@ -22,9 +25,15 @@ def with_covariates(
     columns : Columns
     build : callable
         Makes the matrix of a table without covariates.
+    estimator : estimator
     """
     if not columns.covariates:
         return build(table), []
+    if hasattr(estimator, "missing"):
+        for name in columns.covariates:
+            check_there(table, name)
+        matrix = build(table)
+        return replace(matrix, covariates=table.frame.select(columns.covariates)[matrix.rows - 1]), []
     used = complete_rows(table, columns.covariates, drop_missing=True, option=None)
     matrix = build(used.table)
     matrix = replace(

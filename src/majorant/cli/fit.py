@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
+from majorant._cells import code_for_missing
 from majorant._numbers import plural_of
 from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
@@ -168,8 +169,8 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     estimator = build_estimator(card, size, settings, request.random_state)
     if getattr(estimator, "metric", None) == "precomputed":
         raise CommandError("a table holds rows here, not distances.", "Name the metric, or fit in Python.")
-    if request.population is not None:
-        estimator.set_params(population=request.population)
+    own = {"population": request.population, "missing": request.missing}
+    estimator.set_params(**{name: value for name, value in own.items() if value is not None})
     _check_comparison(request, card, estimator)
     kept = kept_columns(table, request.ids, request.keep)
     table = without_ids(table, request.ids, request.named_columns)
@@ -202,6 +203,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     summary: Summary = estimator.summary()
     if card.objective_name == "SSE":
         warned += [*(_of_one_column(columns, matrix) if units is None else []), *_of_constant_columns(columns, matrix)]
+    said = [*_of_codes(table, [name for name in columns.all if name in table.frame.columns]), *said]
     stopped = [STOPPED] if is_stopped() else []
     look_out = tuple(dict.fromkeys([*stopped, *said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
@@ -224,6 +226,20 @@ def _is_unsized(request: FitRequest, card: ModelCard) -> bool:
     is_set = any(setting.partition("=")[0].strip() == card.size_parameter for setting in request.settings)
     has_parts = card.size_parameter is not None and card.kind in ("clustering", "mixture", "regression")
     return has_parts and request.k is None and not is_set
+
+
+def _of_codes(table: SourceTable, names: Sequence[str]) -> list[str]:
+    """Return a sentence on numbers that seem to be codes for missing cells; none if there are none."""
+    met: dict[int, list[str]] = {}
+    for name in names:
+        values = table.frame[name].drop_nulls().unique()
+        code = code_for_missing(values.to_list()) if values.dtype.is_numeric() or values.dtype == pl.String else None
+        if code is not None:
+            met.setdefault(code, []).append(f'"{name}"')
+    return [
+        f"{code} stands in {listed(own)}: if it means a missing cell, read the table with --na {code}."
+        for code, own in met.items()
+    ]
 
 
 def _of_constant_columns(columns: Columns, matrix: Matrix) -> list[str]:
@@ -279,7 +295,9 @@ def _by_columns(
         features = choose_items(table, asked, others, request.covariates)
         columns = Columns(features, weights=request.weights, covariates=request.covariates)
         check_covariates(columns)
-        matrix, said = with_covariates(table, columns, lambda part: item_matrix(part, columns, request.drop_missing))
+        matrix, said = with_covariates(
+            table, columns, lambda part: item_matrix(part, columns, request.drop_missing), estimator
+        )
         return columns, matrix, said
     if card.in_order:
         roles = [name for name in (request.time, request.sequence) if name is not None]
@@ -301,7 +319,10 @@ def _by_columns(
     check_covariates(columns)
     keeps_missing = allows_missing(estimator) and not request.drop_missing
     matrix, said = with_covariates(
-        table, columns, lambda part: build_matrix(part, columns, keeps_missing, request.drop_missing, has_labels)
+        table,
+        columns,
+        lambda part: build_matrix(part, columns, keeps_missing, request.drop_missing, has_labels),
+        estimator,
     )
     check_bags(table, columns, matrix)
     return columns, matrix, said

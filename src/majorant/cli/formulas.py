@@ -83,6 +83,7 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         **request.roles,
         "covariates": request.covariates or None,
         "population": request.population,
+        "missing": request.missing,
         "bag": request.bag,
         "views": request.views,
         "weights": request.weights,
@@ -183,4 +184,4 @@ def _takes(cls: type[Any], option: str) -> bool:
     if option == "covariates" and hasattr(cls, "fit_formula"):  # those depend on terms
         return False
     name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option)
-    return name in signature(cls if option in ("family", "views", "population") else cls.fit).parameters
+    return name in signature(cls if option in ("family", "views", "population", "missing") else cls.fit).parameters

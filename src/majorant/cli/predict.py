@@ -110,10 +110,15 @@ def _predicted(
     elif is_series:
         matrix, frame, said = series_of(estimator, recipe, table, drop_missing)
     elif card_of(estimator).takes_text:
-        matrix, _ = with_covariates(table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True))
+        matrix, _ = with_covariates(
+            table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True), estimator
+        )
     else:
         matrix, _ = with_covariates(
-            table, columns, lambda part: build_matrix(part, columns, keeps_missing, drop_missing, is_new=True)
+            table,
+            columns,
+            lambda part: build_matrix(part, columns, keeps_missing, drop_missing, is_new=True),
+            estimator,
         )
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):

@@ -44,7 +44,7 @@ def rewrite_report(folder: Path) -> Path:
             matrix = series_matrix(series, recipe.columns, recipe.drop_missing, formula=own)
         elif card_of(estimator).takes_text:
             matrix, _ = with_covariates(
-                table, recipe.columns, lambda part: item_matrix(part, recipe.columns, recipe.drop_missing)
+                table, recipe.columns, lambda part: item_matrix(part, recipe.columns, recipe.drop_missing), estimator
             )
         else:
             matrix, _ = with_covariates(
@@ -57,6 +57,7 @@ def rewrite_report(folder: Path) -> Path:
                     drop_missing=True,
                     has_labels=has_labels,
                 ),
+                estimator,
             )
     path = folder / REPORT
     try:

@@ -29,6 +29,7 @@ class FitRequest:
     gating: str | None = None
     covariates: tuple[str, ...] = ()
     population: str | None = None
+    missing: str | None = None
     offset: str | None = None
     trials: str | None = None
     k: int | range | None = None
@@ -81,6 +82,7 @@ class FitRequest:
         options += [(f"--{name}", value) for name, value in self.roles.items()]
         options += [("--covariates", joined_names(self.covariates))] if self.covariates else []
         options += [("--population", self.population)] if self.population else []
+        options += [("--missing", self.missing)] if self.missing else []
         options += [("--k", self._k_text())] if self.k is not None else []
         options += [("--vary", values) for values in self.vary]
         options += [("--criterion", self.criterion)] if self.criterion else []

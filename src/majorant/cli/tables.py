@@ -84,7 +84,7 @@ def read_table(path: Path, reading: Reading = AS_USUAL) -> SourceTable:
             named = path
             if path == STDIN:
                 named, path = _named(stream), _NAME_OF_STDIN
-            frame = _parsed(path, named.suffixes, stream, reading)
+            frame = reading.without_codes(_parsed(path, named.suffixes, stream, reading))
             stream.seek(0)
             checksum = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:

@@ -50,6 +50,8 @@ class Reading:
         Lines before the one with column names.
     sheet : str, optional
         Name of the sheet of a workbook, or its number from 1; the first by default.
+    na : str, optional
+        What stands where a cell is missing, beside empty cells and ``NA``: numbers or texts, comma-separated.
     """
 
     sep: str | None = None
@@ -58,6 +60,7 @@ class Reading:
     encoding: str = "utf-8"
     skip_rows: int = 0
     sheet: str | None = None
+    na: str | None = None
 
     def __post_init__(self) -> None:
         if self.sep is not None and len(_NAMED_SEPARATORS.get(self.sep, self.sep)) != 1:
@@ -70,6 +73,21 @@ class Reading:
             "".encode(self.encoding)
         except LookupError:
             raise CommandError(f'there is no encoding "{self.encoding}".', "One is latin-1, another cp1252.") from None
+
+    @property
+    def codes(self) -> list[str]:
+        """What stands where a cell is missing."""
+        return [] if self.na is None else [code.strip() for code in self.na.split(",") if code.strip()]
+
+    def without_codes(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table of any file without the codes for missing cells."""
+        numbers = [float(code) for code in self.codes if is_number(code)]
+        told = {
+            name: pl.col(name).cast(pl.Float64).is_in(numbers) if dtype.is_numeric() else pl.col(name).is_in(self.codes)
+            for name, dtype in frame.schema.items()
+            if self.codes and (dtype.is_numeric() or dtype == pl.String)
+        }
+        return frame.with_columns(pl.when(~met).then(pl.col(name)).alias(name) for name, met in told.items())
 
     @property
     def options(self) -> list[tuple[str, str]]:
@@ -135,7 +153,7 @@ def read_text(given: BinaryIO, reading: Reading) -> pl.DataFrame:
         stream,
         separator=separator,
         infer_schema_length=None,
-        null_values=_MISSING,
+        null_values=[*_MISSING, *reading.codes],
         try_parse_dates=False,
         decimal_comma=reading.decimal == "," != separator,
     )

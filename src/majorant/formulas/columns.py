@@ -158,6 +158,16 @@ def _logicals(series: nw.Series[Any], explain: bool) -> Any:
     return pd.Categorical(values.astype(bool), categories=[False, True]) if explain else values.astype(np.float64)
 
 
+def missing_rows(table: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+    """Return in which rows each column has no value."""
+    found = {}
+    for name in names:
+        series = table[name]
+        where = series.is_null()
+        found[name] = (where | series.is_nan() if series.dtype.is_float() else where).to_numpy()
+    return found
+
+
 def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
     """Raise ValueError for columns with missing values.
 
@@ -165,15 +175,7 @@ def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
     ------
     ValueError
     """
-    missing = {}
-    for name in names:
-        series = table[name]
-        where = series.is_null()
-        if series.dtype.is_float():
-            where = where | series.is_nan()
-        rows = np.flatnonzero(where.to_numpy())
-        if len(rows):
-            missing[name] = rows
+    missing = {name: np.flatnonzero(where) for name, where in missing_rows(table, names).items() if where.any()}
     if missing:
         first = [f"{name!r} ({len(rows)}, first in row {rows[0]})" for name, rows in missing.items()]
         more = f" and {len(first) - _MOST_NAMED} more columns" if len(first) > _MOST_NAMED else ""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import counted
 from majorant._validation import is_missing
 from majorant.registry import value_class
 
@@ -95,6 +97,31 @@ class Covariates:
                 )
             parts.append((column.astype(str)[:, None] == np.array(own[1:], dtype=str)).astype(np.float64))
         return np.concatenate(parts, axis=1)
+
+
+def completed(given: Any, n: int) -> tuple[Any, NDArray[np.bool_], str]:
+    """Return covariates of n rows, those of incomplete rows replaced; which rows these are, and how many, in words.
+
+    Raises
+    ------
+    ValueError
+        If there are not n rows, or each lacks a covariate.
+    """
+    names, columns, _ = _columns(given, n)
+    missing = {name: is_missing(column) for name, column in zip(names, columns, strict=True)}
+    lacking = np.logical_or.reduce(list(missing.values()))
+    if not lacking.any():
+        return given, lacking, ""
+    told = ", ".join(f"{name} in {int(where.sum())}" for name, where in missing.items() if where.any())
+    verb = "lacks" if lacking.sum() == 1 else "lack"
+    said = f"{lacking.sum()} of {counted(n, 'row')} {verb} a covariate ({told})"
+    if lacking.all():
+        raise ValueError(f"{said}: there is nothing to fit; leave out the covariates that are rarely known")
+    at = np.where(lacking, int(lacking.argmin()), np.arange(n))
+    frame = nw.from_native(given, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame | nw.Series):
+        return nw.to_native(frame[at.tolist()]), lacking, said
+    return (given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object))[at], lacking, said
 
 
 def undetermined(table: Array, names: Sequence[str], *, beside_constant: bool = True) -> dict[str, str]:

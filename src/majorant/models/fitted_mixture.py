@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -126,7 +127,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         columns = list(self._columns(self._numbers(X), fitting=fitting))
         if fitting and gating is not None:
             standardise_gating(self, gating, n, weights)
-        law, extra, codes = self._law(n, groups, gating, component_labels)
+        law, extra, codes = self._law(n, groups, gating, component_labels, self._law_columns(X))
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
@@ -138,11 +139,15 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         return X.astype(np.float64, copy=False)
 
     def _law(
-        self, n: int, groups: Any, gating: Any, component_labels: Any
+        self, n: int, groups: Any, gating: Any, component_labels: Any, own: Sequence[NDArray[Any]] = ()
     ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
         """Return the law of the states, its columns, and the group of each row."""
         table = None if gating is None else self._gating(gating, n)
-        return law_of(n, self.n_components, groups, table, component_labels, self._plain_law())
+        return law_of(n, self.n_components, groups, table, component_labels, self._plain_law(), own)
+
+    def _law_columns(self, X: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the columns that the law reads of rows with which neither groups, covariates nor labels are given."""
+        return []
 
     def _gating(self, gating: Any, n: int) -> Array:
         """Return a constant column, and standardised covariates."""
@@ -175,12 +180,12 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         if source is None:
             X = self._read(X, fitting=False)
             columns: tuple[Any, ...] = self._columns(X.astype(np.float64, copy=False), fitting=False)
-            n, dtype = len(X), X.dtype
+            n, dtype, own = len(X), X.dtype, self._law_columns(X)
         else:
             n, dtype = self._check_stored(source, reset=False), source.dtype
-            columns = ()
+            columns, own = (), []
         check_gating(self, gating)
-        law, extra, codes = self._law(n, groups, gating, None)
+        law, extra, codes = self._law(n, groups, gating, None, own)
         mixture, theta = Mixture(self._density(), law, len(self.weights_), float(self.beta)), self._theta()
         order = np.arange(n)
         if codes is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,11 +52,17 @@ def rows_of(units: Units, n_columns: int, are_grouped: bool, dtype: Any) -> Rows
 
 
 def law_of(
-    n: int, n_components: int, groups: Any, covariates: Array | None, component_labels: Any, plain: Any
+    n: int,
+    n_components: int,
+    groups: Any,
+    covariates: Array | None,
+    component_labels: Any,
+    plain: Any,
+    own: Sequence[NDArray[Any]] = (),
 ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
     """Return the law of the states of n rows, the columns that it reads, and the group of each row.
 
-    `plain` is the law of rows of which neither group, covariates nor label is given.
+    `plain` is the law of rows of which neither group, covariates nor label is given, and `own` are its columns.
 
     Raises
     ------
@@ -64,9 +71,11 @@ def law_of(
     """
     codes, names = (None, None) if groups is None else check_groups(groups, n)
     law: Any = plain
-    extra: list[NDArray[Any]] = []
-    if codes is not None and covariates is not None:
-        check_constant("gating", covariates, codes, names)
+    extra = list(own)
+    if codes is not None:
+        for what, table in [("gating", covariates), *(("population", column) for column in own)]:
+            if table is not None:
+                check_constant(what, table, codes, names)
     if covariates is not None:
         law, extra = Gated(covariates.shape[1]), [covariates]
     if component_labels is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
 from majorant._frames import data_frame
-from majorant._validation import is_missing
-from majorant.models.covariates import ALIKE, Covariates, undetermined
+from majorant.models.covariates import ALIKE
 
 Array = NDArray[np.float64]
 
@@ -36,6 +36,10 @@ class CovariateEffects:
         Of the coefficients of all classes but the first.
     references : mapping of str to str
         The level that a column of text is told against: ``{"sex=male": "female"}``.
+    n_rows : float
+        Rows that have all covariates; the others are left out of this step.
+    left_out : str
+        How many these are, in words; empty if none.
     """
 
     method: str
@@ -45,6 +49,8 @@ class CovariateEffects:
     uncorrected_errors: Array
     covariance: Array
     references: Mapping[str, str]
+    n_rows: float = np.nan
+    left_out: str = ""
 
     @property
     def odds_ratios(self) -> Array:
@@ -90,7 +96,8 @@ class CovariateEffects:
                     odds = [f"{value:11.4g}" for value in np.exp([b, b - z * e, b + z * e]).tolist()]
                 p = 2 * norm.sf(abs(b / e)) if e > 0 else np.nan
                 lines.append(f"{k + 1:<7}{told:<24}{''.join(odds)}{p:9.3g}")
-        return "\n".join([*lines, "Odds of each class against class 1, for one unit more of a covariate."])
+        lines.append("Odds of each class against class 1, for one unit more of a covariate.")
+        return "\n".join([*lines, *_told_left_out(self.left_out)])
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,11 @@ class DistalOutcome:
         NaN for a share of 0 or 1, at the edge of its range.
     covariance : ndarray
         Of the estimates, class by class.
+    kind : {"normal", "count", "categorical"}
+    n_rows : float
+        Rows that have an outcome; the others are left out of this step, not of the classes.
+    left_out : str
+        How many these are, in words; empty if none.
     """
 
     method: str
@@ -116,6 +128,9 @@ class DistalOutcome:
     standard_errors: Array
     uncorrected_errors: Array
     covariance: Array
+    kind: str = "normal"
+    n_rows: float = np.nan
+    left_out: str = ""
 
     def test(self) -> tuple[float, int, float]:
         """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
@@ -128,11 +143,27 @@ class DistalOutcome:
         ValueError
             If there is one class only.
         """
-        k, c = self.estimates.shape
+        k = len(self.estimates)
         if k == 1:
             raise ValueError("there is one class: nothing to compare; fit two classes or more")
-        free = max(c - 1, 1)
-        contrast = np.kron(np.column_stack([-np.ones(k - 1), np.eye(k - 1)]), np.eye(c)[:free])
+        return self._wald(np.column_stack([-np.ones(k - 1), np.eye(k - 1)]))
+
+    def differences(self) -> Any:
+        """Return Wald's test of each pair of classes; of numbers with the difference of their means and its error."""
+        rows = []
+        for a, b in combinations(range(len(self.estimates)), 2):
+            contrast = np.eye(len(self.estimates))[b] - np.eye(len(self.estimates))[a]
+            apart = float(contrast @ self.estimates[:, 0])
+            error = float(np.sqrt(max(contrast @ self.covariance @ contrast, 0.0))) if not self.levels else np.nan
+            rows.append((b + 1, a + 1, apart, error, *self._wald(contrast[None])))
+        heads = ("class", "against", "difference", "standard_error", "statistic", "df", "p_value")
+        of_shares = heads[2:4] if self.levels else ()
+        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads) if head not in of_shares})
+
+    def _wald(self, classes: Array) -> tuple[float, int, float]:
+        """Return Wald's test that combinations of the classes, one a row, are zero."""
+        c = self.estimates.shape[1]
+        contrast = np.kron(classes, np.eye(c)[: max(c - 1, 1)])
         apart = contrast @ self.estimates.ravel()
         return wald(apart, contrast @ self.covariance @ contrast.T, float(np.abs(self.estimates).max()))
 
@@ -147,6 +178,21 @@ class DistalOutcome:
         ]
         heads = ("class", "level", "estimate", "standard_error", "low", "high")
         return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
+
+    def __str__(self) -> str:
+        z, names = float(norm.ppf(0.975)), self.levels or ("mean",)
+        lines = [f"{'class':<7}{'':<20}{'estimate':>11}{'95 % low':>11}{'95 % high':>11}"]
+        for k, (own, errors) in enumerate(zip(self.estimates.tolist(), self.standard_errors.tolist(), strict=True)):
+            for name, x, e in zip(names, own, errors, strict=True):
+                lines.append(f"{k + 1:<7}{name!s:<20}{x:11.4g}{x - z * e:11.4g}{x + z * e:11.4g}")
+        if len(self.estimates) > 1:
+            statistic, df, p = self.test()
+            lines.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, p = {p:.3g}.")
+        return "\n".join([*lines, *_told_left_out(self.left_out)])
+
+
+def _told_left_out(said: str) -> list[str]:
+    return [f"{said}: left out of this step, and kept among the items."] if said else []
 
 
 def wald(values: Array, covariance: Array, size: float = 0.0) -> tuple[float, int, float]:
@@ -164,114 +210,3 @@ def wald(values: Array, covariance: Array, size: float = 0.0) -> tuple[float, in
     df = int(told.sum())
     statistic = float(((values @ directions[:, told]) ** 2 / variances[told]).sum())
     return statistic, df, float(chi2.sf(statistic, df)) if df else 1.0
-
-
-class CovariateUnits(NamedTuple):
-    """What covariates are, and the means and standard deviations by which they are standardised."""
-
-    learned: Covariates
-    center: Array
-    scale: Array
-
-
-class OutcomeUnits(NamedTuple):
-    """Levels of an outcome of text; of numbers none, and the mean and standard deviation that standardise them."""
-
-    levels: tuple[Any, ...]
-    center: float
-    scale: float
-
-
-def effects(units: CovariateUnits, beta: Array, corrected: Array, plain: Array, method: str) -> CovariateEffects:
-    """Return coefficients of all classes, zero for the first, in the units of the covariates.
-
-    Parameters
-    ----------
-    units : CovariateUnits
-    beta : ndarray
-        Coefficients of all classes but the first, class by class.
-    corrected, plain : ndarray
-        Their covariance, corrected for the classes having been estimated and not; NaN where the rows determine none.
-    """
-    learned = units.learned
-    names = ("Intercept", *learned.column_names)
-    m = len(names)
-    own = np.diag(np.concatenate([[1.0], 1 / units.scale]))
-    own[0, 1:] = -units.center / units.scale
-    every = np.kron(np.eye(len(beta) // m), own)
-
-    def moved(covariance: Array) -> Array:
-        unknown = np.abs(every) @ np.isnan(np.diag(covariance)) > 0
-        found = every @ np.where(np.isnan(covariance), 0.0, covariance) @ every.T
-        found[unknown] = found[:, unknown] = np.nan
-        return np.asarray(found)
-
-    def table(values: Array) -> Array:
-        return np.concatenate([np.zeros((1, m)), values.reshape(-1, m)])
-
-    corrected, plain = moved(corrected), moved(plain)
-    errors, uncorrected = (table(np.sqrt(np.maximum(np.diag(v), 0.0))) for v in (corrected, plain))
-    return CovariateEffects(method, names, table(every @ beta), errors, uncorrected, corrected, learned.references)
-
-
-def outcome(units: OutcomeUnits, k: int, beta: Array, corrected: Array, plain: Array, method: str) -> DistalOutcome:
-    """Return estimates of the classes, in the units of the outcome; a share of 0 or 1 has no standard error."""
-    levels, center, scale = units
-    c = max(len(levels), 1)
-    size = k * c
-    estimates = center + scale * beta[:size].reshape(k, c)
-    at_edge = np.minimum(np.abs(estimates), np.abs(1 - estimates)) < ALIKE if levels else np.zeros((k, c), dtype=bool)
-    errors, uncorrected = (
-        np.where(at_edge, np.nan, scale * np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c))
-        for v in (corrected, plain)
-    )
-    return DistalOutcome(method, levels, estimates, errors, uncorrected, scale**2 * corrected[:size, :size])
-
-
-def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, CovariateUnits]:
-    """Return a constant beside covariates in standard units.
-
-    Raises
-    ------
-    ValueError
-        If there is one class only, or if in the rows that count a column is a linear function of those before it.
-    """
-    if k == 1:
-        raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
-    learned = Covariates.learned(given, len(weights))
-    table = learned.table(given, len(weights))
-    for name, why in undetermined(table[weights > 0], learned.column_names).items():
-        raise ValueError(
-            f"covariate {name!r} {why}, so it has no effect{'' if 'vary' in why else ' of its own'}: leave it out"
-        )
-    center = np.average(table, axis=0, weights=weights)
-    scale = np.sqrt(np.average((table - center) ** 2, axis=0, weights=weights))
-    return np.column_stack([np.ones(len(table)), (table - center) / scale]), CovariateUnits(learned, center, scale)
-
-
-def outcome_table(y: Any, weights: Array) -> tuple[Array, OutcomeUnits]:
-    """Return numbers in standard units as one column, or a column for each level of text.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value a row, one is missing, or all that count are the same.
-    """
-    values, n = np.asarray(y), len(weights)
-    if values.shape != (n,):
-        raise ValueError(f"y must be one value a row, shape ({n},); got shape {values.shape}")
-    missing = is_missing(values)
-    if missing.any():
-        raise ValueError(f"y has no value in row {int(missing.argmax())}: leave the row out of X and y")
-    known = values[weights > 0]
-    is_number = values.dtype.kind in "biuf"
-    if np.ptp(known.astype(float)) <= ALIKE * np.abs(known).max() if is_number else len(set(known.tolist())) < 2:
-        raise ValueError(f"y is {known.tolist()[0]!r} in every row: give an outcome that varies")
-    if is_number:
-        numbers = values.astype(np.float64)
-        center = float(np.average(numbers, weights=weights))
-        scale = float(np.sqrt(np.average((numbers - center) ** 2, weights=weights)))
-        return ((numbers - center) / scale)[:, None], OutcomeUnits((), center, scale)
-    levels = tuple(sorted(set(values.tolist())))
-    told = [[value == level for level in levels] for value in values.tolist()]
-    return np.asarray(told, dtype=np.float64), OutcomeUnits(levels, 0.0, 1.0)

@@ -20,6 +20,7 @@ from majorant.data.units import blocks_of, merged_units
 from majorant.engine.mixture import Array
 from majorant.engine.policies import BoundPolicy
 from majorant.formulas import Formula
+from majorant.laws import ByPopulation
 from majorant.models.latent_class_analysis.fitted import FittedLatentClasses
 from majorant.models.latent_class_analysis.formulas import learned_formula, rows_of_formula
 from majorant.models.latent_class_analysis.identification import Identification, identification
@@ -95,6 +96,10 @@ class LatentClassAnalysis(FittedLatentClasses):
         Whether normal items have variances, and covariances, in each class, or the same in all.
     unseen : {"error", "missing"}, default="error"
         How a level is treated that the fit has not seen: as an error, or as a missing cell.
+    missing : {"drop", "error"}, default="drop"
+        What becomes of rows that lack a covariate (`gating`, `covariate_effects`) or an outcome (`distal_outcome`):
+        left out of what depends on it, their number being said, or an error. Predictions of such rows are by their
+        items, with the shares of all rows. Missing cells of items need neither.
     tol : float, default=1e-10
         A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=5000
@@ -146,7 +151,9 @@ class LatentClassAnalysis(FittedLatentClasses):
     log_likelihood_ : float
     n_parameters_ : int
     n_rows_ : float
-        Rows of the fit, without those that have no answer at all.
+        Rows of the fit, without those that have no answer at all, or lack covariates.
+    left_out_ : list of str
+        How many these are, in words.
     converged_, n_iter_, regular_, degeneracy_
         As in any mixture.
     search_ : SearchReport
@@ -187,6 +194,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         equal_items: Any = "all",
         variances: str = "own",
         unseen: str = "error",
+        missing: str = "drop",
         tol: float = 1e-10,
         max_iter: int = 5000,
         n_init: str | int = "auto",
@@ -217,11 +225,13 @@ class LatentClassAnalysis(FittedLatentClasses):
         self.equal_items = equal_items
         self.variances = variances
         self.unseen = unseen
+        self.missing = missing
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("variances", self.variances, ["own", "shared"])
         check_choice("unseen", self.unseen, ["error", "missing"])
+        check_choice("missing", self.missing, ["drop", "error"])
 
     def _plan(self) -> Plan:
         k = int(self.n_components)
@@ -267,9 +277,10 @@ class LatentClassAnalysis(FittedLatentClasses):
         beginning = self.__dict__.pop("_beginning", None)
         if beginning is None:
             known = self._by_population
-            if chosen or known is None or not known.all_free or self.n_components == 1:
+            law, is_one = contest.mixture.law, self.n_components == 1
+            if chosen or known is None or not known.all_free or is_one or not isinstance(law, ByPopulation):
                 return chosen
-            codes, population = known.of_columns(contest.columns), contest.columns[len(self.items_.blocks)]
+            codes, population = known.of_columns(contest.columns), contest.columns[-1]
             counts, seed = contest.weights / contest.row_weight, int(draws.integers(2**31))
             beginning, self.population_searches_ = apart(self, codes, population, counts, contest.points, seed)
         theta = contest.mixture.started(beginning[None], contest.on(contest.whole).data)
@@ -359,8 +370,11 @@ class LatentClassAnalysis(FittedLatentClasses):
         .. [1] L. M. Collins, S. T. Lanza, "Latent Class and Latent Transition Analysis", 2010, chapter 5.
         """
         check_is_fitted(self)
-        if self._by_population is None:
-            raise ValueError("tests of invariance compare populations: fit with population=, and without gating")
+        if self._by_population is None or self.is_grouped_ or self.is_labelled_:
+            raise ValueError(
+                "tests of invariance compare populations: fit with population=, and without gating, groups and "
+                "component_labels"
+            )
         codes, weights = self._read(X, fitting=False), check_sample_weight(sample_weight, len(X))
         items = self._by_population.joined(codes[:, :-1])
         return invariance_tests(self, np.column_stack([items, codes[:, -1]]), weights)
@@ -374,7 +388,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         formula : str
             ``"cbind(A, B, C) ~ 1"``, or right of the ``~`` covariates on which the shares depend: ``~ age + sex``.
         data : data frame
-            Cells of items may be missing; covariates may not.
+            Cells of items may be missing, and covariates as `missing` says.
         sample_weight : array-like of shape (n_samples,), optional
         **parameters
             Those of the constructor.

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._numbers import counted
 from majorant._validation import check_choice, check_integer, is_missing, levels_to_user, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.rows import unobserved_message
@@ -23,19 +24,12 @@ from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.laws import ByPopulation, Independent
-from majorant.laws.separation import separating, undetermined_directions
+from majorant.laws.separation import undetermined_directions
 from majorant.models.gaussian_in_units import units_of
-from majorant.models.latent_class_analysis.effects import (
-    CovariateEffects,
-    CovariateUnits,
-    DistalOutcome,
-    covariate_table,
-    effects,
-    outcome,
-    outcome_table,
-)
+from majorant.models.latent_class_analysis.effects import CovariateEffects, DistalOutcome
 from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, orders_of
 from majorant.models.latent_class_analysis.kinds import CorrelatedItems
+from majorant.models.latent_class_analysis.later import covariate_effects, distal_outcome, known_covariates, without
 from majorant.models.latent_class_analysis.measures import (
     Classification,
     FitStatistics,
@@ -50,7 +44,7 @@ from majorant.models.latent_class_analysis.measures import (
 from majorant.models.latent_class_analysis.populations import Populations, place_of, populations_of
 from majorant.models.latent_class_analysis.profile import ClassProfile, profile_of
 from majorant.models.latent_class_analysis.resampling import bootstrap_errors, products_of_scores
-from majorant.models.latent_class_analysis.steps import Method, earlier_step, later_step, of_covariates, of_outcome
+from majorant.models.latent_class_analysis.steps import Method
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.models.mixture_summary import mixture_summary
@@ -70,7 +64,9 @@ class FittedLatentClasses(MixtureEstimator):
     equal_items: Any
     variances: str
     unseen: str
+    missing: str
     items_: Items
+    left_out_: list[str]
     populations_: Populations | None
     shares_by_population_: bool
     item_probabilities_: Array
@@ -107,6 +103,9 @@ class FittedLatentClasses(MixtureEstimator):
             empty = missing.all(axis=1)
         else:
             empty = np.isnan(X if place is None else X[:, :-1]).all(axis=1)
+        if fitting and empty.any():
+            told = f"{empty.sum()} of {counted(len(X), 'row')} {'has' if empty.sum() == 1 else 'have'} no answer"
+            self.left_out_.append(f"{told} to any item: left out of the fit.")
         if empty.any():  # what answers nothing says nothing, and does not count
             weights = np.where(empty, 0.0, 1.0 if weights is None else weights)
             if not (weights > 0).any():
@@ -132,7 +131,7 @@ class FittedLatentClasses(MixtureEstimator):
     def _look_at(self, source: StoredRows) -> None:
         if self.population is not None:
             raise TypeError("population needs rows in memory: take a part of them, or leave it out")
-        self.populations_, self.shares_by_population_ = None, False
+        self.populations_, self.shares_by_population_, self.left_out_ = None, False, []
         table = levels_met((block.columns[0] for block in source.blocks()), source.n_features)
         self.items_ = learned(table, self._feature_names(), self.items, correlated=self.correlated)
 
@@ -142,16 +141,41 @@ class FittedLatentClasses(MixtureEstimator):
     def _rows_in_memory(
         self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any, *, fitting: bool = True
     ) -> tuple[Rows, Any]:
-        if self.population is not None and (groups is not None or component_labels is not None):
-            other = "component_labels" if groups is None else "groups"
-            raise ValueError(f"population cannot be combined with {other}: leave one of them out")
         if fitting:
             self.shares_by_population_ = self.population is not None and gating is None
+            self.left_out_ = []
+        if gating is not None:
+            gating, lacking, said = known_covariates(gating, len(X), self.missing)
+            if said and groups is not None:
+                raise ValueError(f"{said}, and rows of one group stand together: leave out the groups that lack some")
+            sample_weight = without(lacking, sample_weight)
+            if said and fitting:
+                self.left_out_ = [f"{said}: left out of the fit."]
+                warnings.warn(self.left_out_[0], UserWarning, stacklevel=levels_to_user())
         return super()._rows_in_memory(X, sample_weight, groups, gating, component_labels, fitting=fitting)
 
+    def _gating(self, gating: Any, n: int) -> Array:
+        return super()._gating(known_covariates(gating, n, self.missing)[0], n)
+
+    def _joint(self, X: Any, *, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
+        values, q, dtype = super()._joint(X, groups=groups, gating=gating)
+        if gating is None or not (lacking := known_covariates(gating, len(values), self.missing)[1]).any():
+            return values, q, dtype
+        if groups is not None:
+            raise ValueError("covariates are missing, and groups are given: leave out the groups that lack some")
+        law, theta = Independent(), self._theta()  # a row without covariates has the shares of all rows
+        theta = replace(theta, law=law.recalled({"weights": self.weights_}))
+        columns = self._columns(self._read(X, fitting=False)[lacking], fitting=False)
+        mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
+        found = density_and_responsibilities(mixture, theta, Block(0, columns))
+        values[lacking], q[lacking] = found[:, 0], found[:, 1:]
+        return values, q, dtype
+
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
-        columns = tuple(X[:, list(block.columns)] for block in self.items_.blocks)
-        return (*columns, X[:, -1]) if self.shares_by_population_ else columns
+        return tuple(X[:, list(block.columns)] for block in self.items_.blocks)
+
+    def _law_columns(self, X: NDArray[Any]) -> list[NDArray[Any]]:
+        return [X[:, -1]] if self.shares_by_population_ else []
 
     def _plain_law(self) -> Any:
         known = self._by_population
@@ -245,7 +269,7 @@ class FittedLatentClasses(MixtureEstimator):
                 codes, blocks, population = (
                     known.of_columns(seen.columns),
                     known.items.blocks,
-                    seen.columns[len(blocks)],
+                    seen.columns[-1],
                 )
                 codes = codes[:, [j for block in blocks for j in block.columns]]
             told |= tests_of_fit(codes, seen.weights, sizes, log_density, p, population)
@@ -379,8 +403,8 @@ class FittedLatentClasses(MixtureEstimator):
         X, sample_weight
             The rows of the fit.
         covariates : array-like of shape (n_samples, n_covariates), or data frame
-            Numbers or text, none missing; those of the fit, where it has gating. The first level of text is what the
-            others are told against.
+            Numbers or text; those of the fit, where it has gating. The first level of text is what the others are told
+            against. Rows that lack some are left out of this step, as `missing` says, and count among the items.
         method : {"one-step", "ml", "bch", "two-step", "naive"}, optional
             By default "one-step" where the fit has gating, else "ml": three steps with the errors of assignment
             accounted for, by maximum likelihood or, "bch", by weights [1]_ [2]_; two steps, with the densities of the
@@ -408,33 +432,7 @@ class FittedLatentClasses(MixtureEstimator):
            one-step versus three-step estimators", Political Analysis 12, 2004.
         """
         check_is_fitted(self)
-        has_gating = "gating_coef" in self.estimate_names_
-        if method == "one-step" and not has_gating:
-            raise ValueError('method="one-step" is for a fit with gating: fit(X, gating=covariates) makes one')
-        if has_gating:
-            if method not in (None, "one-step"):
-                raise ValueError(f"method={method!r} is for a fit without gating; this one has its effects in one step")
-            covariance = self._errors(X, sample_weight=sample_weight, gating=covariates).covariance
-            m = self.gating_coef_[1:].size
-            units = CovariateUnits(self.covariates_, self.gating_center_, self.gating_scale_)
-            own = covariance[-m:, -m:]
-            return effects(units, self.gating_coef_[1:].ravel(), own, own, "one-step")
-        items, on = earlier_step(self, X, sample_weight, method or "ml", assignment)
-        table, units = covariate_table(covariates, items.weights, len(self.weights_))
-        found = later_step(
-            items, on, of_covariates(table, items.weights, len(self.weights_)), method or "ml", assignment
-        )
-        if found.unbounded.size:
-            names = units.learned.column_names
-            separated = separating(found.unbounded, found.beta, names, np.eye(1 + len(names)))
-            warnings.warn(
-                f"Covariates {separated} separate the classes: for some rows a class is certain, or impossible, so "
-                "coefficients run to infinity. Where they stopped is no estimate; they have no standard errors (NaN) "
-                "and no intervals.",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
-        return effects(units, found.beta, found.corrected, found.plain, method or "ml")
+        return covariate_effects(self, X, covariates, sample_weight, method, assignment)
 
     def distal_outcome(
         self,
@@ -444,30 +442,31 @@ class FittedLatentClasses(MixtureEstimator):
         *,
         method: Method = "bch",
         assignment: str = "modal",
+        kind: str = "auto",
     ) -> DistalOutcome:
         """Compare an outcome between the classes after they are found.
 
         Parameters
         ----------
         X, sample_weight
-            The rows of the fit, which has no gating.
+            The rows of the fit, which has neither gating nor groups nor known classes.
         y : array-like of shape (n_samples,)
-            Numbers, whose means are compared, or text, whose shares are; none missing.
+            Numbers, whose means are compared, or text, whose shares are. Rows without one are left out of this step, as
+            `missing` says, and count among the items.
         method : {"bch", "ml", "two-step", "naive"}, default="bch"
-            As for `covariate_effects`; "ml" and "two-step" take numbers for normal in each class.
+            As for `covariate_effects`; "ml" and "two-step" use the distribution of the outcome within a class.
         assignment : {"modal", "proportional"}, default="modal"
+        kind : {"auto", "normal", "count", "categorical"}, default="auto"
+            What the outcome is: by default numbers are normal and text is categorical; counts are Poisson.
 
         Returns
         -------
         DistalOutcome
-            ``estimates``, ``standard_errors``, ``test()`` of equality between classes, ``to_frame()``.
+            ``estimates``, ``standard_errors``, ``test()`` of equality between all classes, ``differences()`` of each
+            pair; ``to_frame()``.
         """
-        items, on = earlier_step(self, X, sample_weight, method, assignment)
-        k = len(self.weights_)
-        values, units = outcome_table(y, items.weights)
-        later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(units.levels))
-        found = later_step(items, on, later, method, assignment)
-        return outcome(units, k, found.beta, found.corrected, found.plain, method)
+        check_is_fitted(self)
+        return distal_outcome(self, X, y, sample_weight, method, assignment, kind)
 
     def _priors(self, seen: Rows) -> Array:
         """Return the shares of the classes of rows before their items are seen, (rows, classes)."""
@@ -478,7 +477,8 @@ class FittedLatentClasses(MixtureEstimator):
 
     def _summary(self) -> Summary:
         found = mixture_summary(self)
-        return replace(found, look_out=[*found.look_out, *self.items_.remarks, *filter(None, [self._unidentified()])])
+        told = [*self.left_out_, *self.items_.remarks, self._unidentified()]
+        return replace(found, look_out=[*found.look_out, *filter(None, told)])
 
     def _unidentified(self) -> str:
         """Return why the parameters are not identified, where there are more than the table has free cells."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.formulas.columns import table_of
+from majorant._frames import row_names
+from majorant.formulas.columns import missing_rows, table_of
 from majorant.formulas.formula import Formula
 from majorant.formulas.language import INTERCEPT, read, require_formulaic, variables_of
 from majorant.formulas.terms import Terms
@@ -25,7 +27,7 @@ def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
     ImportError
         If formulaic is not installed.
     ValueError, TypeError
-        If the formula names no items, or says what it may not, or a covariate is missing in a row.
+        If the formula names no items, or says what it may not, or each row lacks a covariate.
     """
     require_formulaic()
     table = table_of(data)
@@ -34,23 +36,43 @@ def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
         raise ValueError(f"the formula {text!r} names no items: write cbind(A, B, C) ~ 1, or ~ covariates")
     if sides.groups is not None or sides.offset is not None:
         raise ValueError(f"the formula {text!r} may have items and covariates only: leave out | and offset()")
-    terms = Terms.learn(sides.terms, table, explain=True)[0] if set(sides.terms) - {INTERCEPT} else NOTHING
+    terms = NOTHING
+    if set(sides.terms) - {INTERCEPT}:
+        lacking = _lacking(table, variables_of(sides.terms, table.columns))
+        if lacking.all():
+            raise ValueError(f"every row lacks a covariate of {text!r}: leave out those that are rarely known")
+        terms = Terms.learn(sides.terms, table.filter((~lacking).tolist()), explain=True)[0]
     items = tuple(((("lookup", name),),) for name in variables_of(sides.response, table.columns))
     formula = Formula(text, terms, Terms(tuple(term for (term,) in items), {}, {}, {}, ()))
     return formula, rows_of_formula(formula, data)
 
 
 def rows_of_formula(formula: Formula, data: Any) -> dict[str, Any]:
-    """Return items as ``X`` and, where the formula has covariates, their design as ``gating``.
+    """Return items as ``X`` and, with covariates, their design as ``gating``; NaN where one is missing.
 
     Raises
     ------
     ValueError, TypeError
-        If a column or a covariate is missing, or a covariate has a level that was not there at the fit.
+        If a column is missing, or a covariate has a level that was not there at the fit.
     """
     table = table_of(data)
     names = [factor[1] for term in formula.response.terms for factor in term]
     rows: dict[str, Any] = {"X": nw.to_native(table.select(names))}
     if formula.features.names:
-        rows["gating"] = formula.features.apply(table)
+        terms = formula.features
+        lacking = _lacking(table, [name for name in terms.kinds if name in table.columns])
+        design = np.full((len(table), len(terms.names)), np.nan)
+        if not lacking.all():
+            design[~lacking] = terms.apply(table.filter((~lacking).tolist()) if lacking.any() else table)
+        made = nw.from_dict(dict(zip(terms.names, design.T, strict=True)), backend=table.implementation).to_native()
+        index = row_names(rows["X"])
+        rows["gating"] = made if index is None else made.set_axis(index)
     return rows
+
+
+def _lacking(table: nw.DataFrame[Any], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows lack a value of some columns."""
+    lacking: NDArray[np.bool_] = np.logical_or.reduce(
+        [np.zeros(len(table), dtype=bool), *missing_rows(table, names).values()]
+    )
+    return lacking

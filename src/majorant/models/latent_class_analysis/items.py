@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._cells import code_for_missing
 from majorant._numbers import briefly, counted
 from majorant._validation import check_choice, did_you_mean, is_missing
 from majorant.models.latent_class_analysis.kinds import KINDS, PREFIXES, Kind, Together, blocks_of, plain
@@ -86,6 +87,9 @@ class Items:
             for name, own in zip(self.names, self.levels, strict=True)
             if len(own) == 1
         ]
+        for name, own in zip(self.names, self.levels, strict=True):
+            if (code := code_for_missing(own)) is not None:
+                said.append(f"Item {name!r} has the level {code}: if it means a missing cell, make it None or NaN.")
         for name, own in zip(self.names, self.unused, strict=False):
             if own:
                 levels = ", ".join(map(repr, own))

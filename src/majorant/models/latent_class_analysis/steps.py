@@ -38,12 +38,14 @@ TINY = 1e-300
 
 
 class Earlier(NamedTuple):
-    """The earlier step: the fitted mixture on rows, each with its weight."""
+    """The earlier step: the fitted mixture on rows, each with its weight, its population, and the shares there."""
 
     mixture: Mixture
     theta: Parameters[Any, Any]
     block: Block
     weights: Array
+    population: NDArray[np.intp]
+    shares: Array
 
 
 def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment: str) -> tuple[Earlier, OnData]:
@@ -52,7 +54,8 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
     Raises
     ------
     ValueError
-        If there is no such method, or the fit has covariates, groups or known classes.
+        If there is no such method, or the fit has covariates, groups or known classes: rows then differ in more than
+        their items say.
 
     Warns
     -----
@@ -61,10 +64,13 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
     """
     check_choice("method", method, METHODS)
     check_choice("assignment", assignment, ASSIGNMENTS)
-    if model.populations_ is not None:
+    has = {"gating": "gating_coef" in model.estimate_names_, "groups": model.is_grouped_}
+    has["component_labels"] = model.is_labelled_
+    if any(has.values()):
+        told = next(name for name, is_there in has.items() if is_there)
         raise ValueError(
-            "a fit with populations has no estimates in several steps: give covariates in one step, by gating, or fit "
-            "without population"
+            f"estimates in several steps need classes that were found by their items, and population, alone; this fit "
+            f"has {told}: fit without"
         )
     on, unit = model._on(X, sample_weight)
     codes = model._read(X, fitting=False)
@@ -80,8 +86,13 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
             UserWarning,
             stacklevel=levels_to_user(),
         )
-    block = Block(0, model._columns(codes, fitting=False))
-    return Earlier(mixture, theta, block, w), replace(on, mixture=mixture)
+    block = Block(0, (*model._columns(codes, fitting=False), *model._law_columns(codes)))
+    population, shares = np.zeros(len(w), dtype=np.intp), None
+    if model.populations_ is not None:
+        population = block.columns[-1].astype(np.intp)
+        shares = model.population_shares_.T[population]
+    shares = np.asarray(model.weights_)[None] if shares is None else shares
+    return Earlier(mixture, theta, block, w, population, shares), replace(on, mixture=mixture)
 
 
 class Evidence(NamedTuple):
@@ -101,23 +112,29 @@ class Evidence(NamedTuple):
         return np.einsum("ns,nsk->nk", self.shares, r), (self.shares * total).sum(axis=1)
 
 
-def _evidence(q: Array, log_density: Array, w: Array, method: str, modal: Array | None) -> Evidence:
-    """Return what a method makes of responsibilities and densities, (rows, classes)."""
+def _evidence(
+    q: Array, log_density: Array, w: Array, method: str, modal: Array | None, population: NDArray[np.intp] | int = 0
+) -> Evidence:
+    """Return what a method makes of responsibilities and densities, (rows, classes); errors are of each population."""
     given = q if modal is None else modal
     if method == "two-step":
         return Evidence(None, log_density[:, None, :], np.ones((len(q), 1)))
     if method == "naive":
         return Evidence(given, np.empty(0), np.empty(0))
-    table = q.T @ (given * w[:, None])
-    table = table / np.maximum(table.sum(axis=1, keepdims=True), TINY)  # of a class, the share assigned to each
-    if method == "bch":
-        if (empty := np.flatnonzero(given.T @ w <= 0)).size:
+    of_rows = np.broadcast_to(population, len(q))
+    tables = []
+    for own in (of_rows == g for g in range(of_rows.max() + 1)):
+        table = q[own].T @ (given[own] * w[own, None])
+        if method == "bch" and (empty := np.flatnonzero(given[own].T @ w[own] <= 0)).size:
             raise ValueError(
                 f"no row is assigned to class {empty[0] + 1}, so BCH has no weights for it: take "
                 'assignment="proportional", method="ml", or fewer classes'
             )
-        return Evidence(given @ np.linalg.inv(table), np.empty(0), np.empty(0))
-    return Evidence(None, np.log(np.maximum(table.T, TINY))[None], given)
+        tables.append(table / np.maximum(table.sum(axis=1, keepdims=True), TINY))  # shares assigned to each
+    of_classes = np.stack(tables)
+    if method == "bch":
+        return Evidence(np.einsum("ns,nsk->nk", given, np.linalg.inv(of_classes)[of_rows]), np.empty(0), np.empty(0))
+    return Evidence(None, np.log(np.maximum(np.swapaxes(of_classes, 1, 2), TINY))[of_rows], given)
 
 
 def _seen(items: Earlier, vectors: Array) -> tuple[Array, Array, Array]:
@@ -172,7 +189,7 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
     at, w = packed(items.mixture, items.theta)[0], items.weights
     _, q, log_density = _seen(items, at[None])
     modal = np.eye(q.shape[2])[q[0].argmax(axis=1)] if assignment == "modal" else None
-    evidence = _evidence(q[0], log_density[0], w, method, modal)
+    evidence = _evidence(q[0], log_density[0], w, method, modal, items.population)
     beta = later.solve(evidence)
     psi2 = later.psi(evidence, beta)
     a22 = np.stack([_slope(lambda b: later.psi(evidence, b).sum(axis=0), beta, j) for j in range(len(beta))], axis=1)
@@ -180,7 +197,8 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
     for j, h in enumerate(STEP * (1 + np.abs(at))):
         units, moved, densities = _seen(items, at + h * np.array([[1.0], [-1.0]]) * (np.arange(len(at)) == j))
         psi1[:, j] = w * (units[0] - units[1]) / (2 * h)
-        up, down = (later.psi(_evidence(moved[i], densities[i], w, method, modal), beta).sum(axis=0) for i in (0, 1))
+        both = [_evidence(moved[i], densities[i], w, method, modal, items.population) for i in (0, 1)]
+        up, down = (later.psi(one, beta).sum(axis=0) for one in both)
         a21[:, j] = -(up - down) / (2 * h)
     lost = later.unbounded(evidence, beta)
     rest = np.eye(len(beta)) - lost @ lost.T
@@ -257,38 +275,43 @@ def of_covariates(z: Array, w: Array, k: int) -> Later:
     return Later(psi, solve, unbounded)
 
 
-def of_outcome(y: Array, w: Array, shares: Array, *, is_categorical: bool) -> Later:
-    """Return the equations of means of columns of y in each class; of numbers, of log variances too."""
-    k, c = len(shares), y.shape[1]
+def of_outcome(y: Array, w: Array, shares: Array, kind: str) -> Later:
+    """Return the equations of means of columns of y in each class; of normal ones, of log variances too.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (1 or rows, classes)
+    kind : {"normal", "count", "categorical"}
+    """
+    k, c = shares.shape[1], y.shape[1]
+    prior, is_normal = np.log(np.maximum(shares, TINY)), kind == "normal"
 
     def split(beta: Array) -> tuple[Array, Array]:
         return beta[: k * c].reshape(k, c), np.exp(beta[k * c :])
 
     def joint(beta: Array) -> Array:
         means, v = split(beta)
-        prior = np.log(np.maximum(shares, TINY))
-        if is_categorical:
-            return np.asarray(prior + y @ np.log(np.maximum(means, TINY)).T)
-        return np.asarray(prior - 0.5 * (np.log(v) + (y - means.T) ** 2 / v))
+        if is_normal:
+            return np.asarray(prior - 0.5 * (np.log(v) + (y - means.T) ** 2 / v))
+        of_means = y @ np.log(np.maximum(means, TINY)).T
+        return np.asarray(prior + of_means - (means.T if kind == "count" else 0.0))
 
     def psi(evidence: Evidence, beta: Array) -> Array:
         means, v = split(beta)
         r = w[:, None] * evidence.responsibilities(joint(beta))[0]
         of_means = (r[:, :, None] * (y[:, None, :] - means)).reshape(len(y), -1)
-        if is_categorical:
-            return np.asarray(of_means)
-        return np.concatenate([of_means, r * ((y - means.T) ** 2 - v)], axis=1)
+        return np.concatenate([of_means, r * ((y - means.T) ** 2 - v)], axis=1) if is_normal else of_means
 
     def solve(evidence: Evidence) -> Array:
         start = np.tile(w @ y / w.sum(), (k, 1))
         v = np.full(k, float(np.average((y[:, 0] - start[0, 0]) ** 2, weights=w)))
-        beta = np.concatenate([start.ravel(), *([] if is_categorical else [np.log(v)])])
+        beta = np.concatenate([start.ravel(), *([np.log(v)] if is_normal else [])])
         for _ in range(5000):
             r = w[:, None] * evidence.responsibilities(joint(beta))[0]
             mass = r.sum(axis=0)
             means = (r.T @ y) / mass[:, None]
             new = [means.ravel()]
-            if not is_categorical:
+            if is_normal:
                 spread = (r * (y - means.T) ** 2).sum(axis=0) / mass
                 new.append(np.log(np.maximum(spread, 1e-8 * v)))
             after = np.concatenate(new)
