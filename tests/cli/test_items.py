@@ -79,7 +79,7 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
     wide = table.with_columns(pl.Series("age", age), pl.Series("sex", sex))
     wide.write_csv("items.csv")
     said = run("fit", "latent-class-analysis", "items.csv", "--k", "1:2", "--covariates", "age,sex", "--out", "run")
-    assert "sex=male (against female)" in said and "odds ratio" in said
+    assert "sex=male (against female)" in said and "odds ratio" in said and "149 rows used, 1 left out" in said
     assert "1 of 150 rows lacks a covariate (age in 1)" in " ".join(said.split())
     model = mj.load("run/model.majorant")
     assert model.gating_names_in_ == ["age", "sex=male"] and model.items_.names == (
@@ -169,3 +169,20 @@ def test_codes_for_missing_cells_are_pointed_out_and_read_as_such(table: pl.Data
     found = [mj.load(f"{name}/model.majorant").log_likelihood_ for name in ("run", "other")]
     assert found[0] == pytest.approx(found[1], rel=1e-12)
     assert any("level -99" in remark for remark in mj.load("raw/model.majorant").items_.remarks)
+
+
+def test_numbers_of_classes_are_side_by_side_in_one_table(table: pl.DataFrame) -> None:
+    asked = ("--k", "1:2", "--features", "visited,asked,spent")
+    run("fit", "latent-class-analysis", "items.csv", *asked, "--out", "run")
+    found = pl.read_csv("run/tables/numbers-of-classes.csv")
+    assert found["Classes"].to_list() == [1, 2] and found["Entropy R²"].to_list()[0] is None
+    model = mj.load("run/model.majorant")
+    told = model.fit_statistics(table.select(model.items_.names))
+    at = model.n_components - 1
+    assert found["SABIC"][at] == pytest.approx(told.sabic) and found["ICL"][at] == pytest.approx(told.icl)
+    assert Path("run/tables/class-profile.pdf").read_bytes().startswith(b"%PDF")
+    classes, direct = (
+        pl.read_csv("run/tables/classification.csv"),
+        model.classification(table.select(model.items_.names)),
+    )
+    np.testing.assert_allclose(classes[:, 1:].to_numpy(), direct.assigned)

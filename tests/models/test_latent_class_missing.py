@@ -123,3 +123,26 @@ def test_numbers_of_an_outcome_are_numbers_however_they_are_missing(values: Any)
     shares = model.distal_outcome(items, y, method="ml", kind="categorical")
     assert counts.kind == "count" and shares.levels == (0, 1)
     assert list(shares.differences().columns) == ["class", "against", "statistic", "df", "p_value"]
+
+
+def test_results_print_as_tables() -> None:
+    items, _, there, y = survey(300)
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(items)
+    profile = model.class_profile(items)
+    wide = profile.to_wide_frame(3)
+    assert list(wide.columns) == ["item", "level", *(f"class {k + 1} ({s:.0%})" for k, s in enumerate(model.weights_))]
+    ends = f"({profile.low[1, 0]:.3f}, {profile.high[1, 0]:.3f})"
+    assert wide.iloc[1, 2] == f"{profile.estimates[1, 0]:.3f} {ends}" and "array" not in str(profile)
+    assert "assigned wrongly" in str(model.classification(items))
+    outcome = model.distal_outcome(items, np.where(there, y, np.nan))
+    assert "The same in all classes" in str(outcome) and outcome.test().df == 1
+    pair = outcome.differences().iloc[0]
+    assert pair["statistic"] == pytest.approx(outcome.test().statistic, rel=1e-9)
+    assert pair["difference"] == pytest.approx(outcome.estimates[1, 0] - outcome.estimates[0, 0])
+
+
+def test_a_comparison_has_the_bootstrap_test_against_one_class_fewer() -> None:
+    items, *_ = survey(150)
+    fits = [mj.LatentClassAnalysis(k, effort="fast", random_state=0).fit(items) for k in (1, 2)]
+    told = mj.LatentClassAnalysis.comparison(fits, items, n_resamples=4)["bootstrap_p_value"]
+    assert np.isnan(told[0]) and told[1] == 0.2

@@ -97,6 +97,8 @@ def test_the_profile_is_drawn_for_a_paper() -> None:
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["seldom", "often"]
     ticks = [t.get_text() for t in ax.get_xticklabels()]
     assert ticks == ["a: yes", "b: yes", "c: yes", "grade: high", "grade: low", "grade: mid"]
+    lines = {tuple(np.rint(line.get_xdata()).tolist()) for line in ax.lines if line.get_linestyle() == "-"}
+    assert lines == {(0, 1, 2), (3, 4, 5)}  # no line from one item of several levels to another
     marks = next(line for line in ax.lines if line.get_label() == "seldom")
     profile = model.class_profile()
     np.testing.assert_array_equal(marks.get_ydata(), profile.estimates[profile.distinct_rows, 0][:6])

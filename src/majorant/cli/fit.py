@@ -102,6 +102,12 @@ class FittedRun:
             return None
         return float(self.estimator.score(self.frame, self.matrix.target, sample_weight=self.matrix.weights))
 
+    @property
+    def n_lacking(self) -> int:
+        """Rows of the matrix that the model leaves out, as they lack a covariate."""
+        given = self.matrix.covariates
+        return 0 if given is None else int(given.select(pl.any_horizontal(pl.all().is_null())).to_series().sum())
+
     @cached_property
     def effects(self) -> Any:
         """Effects of the covariates on the parts, with intervals; None without covariates, or from other models."""

@@ -48,7 +48,7 @@ _WHAT = {
     MODEL: "the fitted model",
     ASSIGNMENTS: "one row for each row of the table",
     SUMMARY: "every number on this screen",
-    TABLES: "the report's tables, as CSV and as LaTeX",
+    TABLES: "the report's tables, as CSV and as LaTeX; of classes, a figure",
     CHECKPOINT: "the same command with --resume goes on from here",
 }
 
@@ -78,8 +78,8 @@ def screen(run: FittedRun) -> list[str]:
     search = run.estimator.search_
     use = messages.TableUse(
         run.table.name,
-        len(run.matrix.rows),
-        run.matrix.n_left_out,
+        len(run.matrix.rows) - run.n_lacking,
+        run.matrix.n_left_out + run.n_lacking,
         run.matrix.values.size,
         int(np.isnan(run.matrix.values).sum()),
         run.matrix.n_bags,
@@ -219,8 +219,8 @@ def numbers(run: FittedRun) -> dict[str, Any]:
         "table": {
             "name": run.table.name,
             "sha256": run.table.checksum,
-            "rows_used": len(run.matrix.rows),
-            "rows_left_out": run.matrix.n_left_out,
+            "rows_used": len(run.matrix.rows) - run.n_lacking,
+            "rows_left_out": run.matrix.n_left_out + run.n_lacking,
             **({} if run.matrix.bags is None else {"bags": run.matrix.n_bags}),
             **({} if run.matrix.sequences is None else {"sequences": run.matrix.n_sequences}),
             "columns_left_out": run.ignored,

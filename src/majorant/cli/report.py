@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
-from majorant.cli.runs import REPORT, TABLES, Recipe, read_run
+from majorant.cli.runs import FIGURE, REPORT, TABLES, Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix
 from majorant.cli.tables import SourceTable, read_table
 from majorant.registry import card_of
@@ -105,6 +107,23 @@ def write_report(
             if not (folder / file).exists():
                 with replacing(folder / file) as stream:
                     stream.write(text.encode("utf-8"))
+    is_drawn = "class-profile" in made.tables and estimator.regular_ and find_spec("matplotlib") is not None
+    if is_drawn and not (path.parent / FIGURE).exists():
+        _draw_profile(path.parent / FIGURE, run)
+
+
+def _draw_profile(path: Path, run: Run) -> None:
+    """Write the figure of the profiles of the classes."""
+    from matplotlib.figure import Figure
+
+    from majorant.plot import class_profile
+
+    rows = {**({} if run.weights is None else {"sample_weight": run.weights}), **run.given}
+    with warnings.catch_warnings(), replacing(path) as stream:
+        warnings.simplefilter("ignore")
+        figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+        class_profile(run.estimator, run.frame, ax=figure.add_subplot(), **rows)
+        figure.savefig(stream, format="pdf", metadata={"CreationDate": None})
 
 
 def _same_table(folder: Path, recipe: Recipe) -> SourceTable:

@@ -36,6 +36,7 @@ TABLE_NAMES = (
     "fit-statistics",
     "class-profiles",
     "classes",
+    "classification",
     "clusters",
     "columns",
     "components",
@@ -45,7 +46,9 @@ TABLE_NAMES = (
     "estimates",
     "forecast",
     "latent-classes",
+    "numbers-of-classes",
     "penalties",
+    "population-shares",
     "probabilities",
     "profiles",
     "topics",
@@ -54,6 +57,8 @@ TABLE_NAMES = (
     "views",
 )
 """Names of the report's tables, by which those of an earlier run are removed."""
+FIGURE = f"{TABLES}/class-profile.pdf"
+"""The figure of a latent class analysis."""
 CHECKPOINT = "checkpoint.majorant"
 FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY, CHECKPOINT)
 
@@ -189,8 +194,8 @@ def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
 
 
 def table_files() -> list[str]:
-    """Return the files that a report's tables may have in the folder of a run."""
-    return [f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex")]
+    """Return the files that a report's tables, and its figure, may have in the folder of a run."""
+    return [FIGURE, *(f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex"))]
 
 
 def check_free(folder: Path, force: bool) -> None:

@@ -85,11 +85,15 @@ def class_profile(
         raise ValueError(f"names must have a name for each of {len(shares)} classes; got {len(labels)}")
     ax, places = axes(ax, layout="constrained"), np.arange(len(chosen))
     estimates, low, high = (part[chosen] for part in profile.standardised)
+    items = [profile.items[i] for i in chosen]
+    breaks = [i for i in places[1:] if items[i] != items[i - 1] and max(map(items.count, items[i - 1 : i + 1])) > 1]
     for k, label in enumerate(labels):
         x = places + APART * (k - (len(labels) - 1) / 2)
         y = estimates[:, k]
         reach = np.nan_to_num(np.stack([y - low[:, k], high[:, k] - y]))
-        ax.errorbar(x, y, yerr=reach, color=colour(k), linewidth=0.8, elinewidth=1.2, capsize=2, zorder=2)
+        ax.errorbar(x, y, yerr=reach, fmt="none", color=colour(k), elinewidth=1.2, capsize=2, zorder=2)
+        for part in np.split(places, breaks):  # a line joins levels of one item, and items with one number each
+            ax.plot(x[part], y[part], color=colour(k), linewidth=0.8, zorder=2)
         ax.plot(x, y, mark(k), color=colour(k), markeredgecolor=edge(k), markersize=7, label=label, zorder=3)
     words = [profile.items[i] if wanted == "numbers" else f"{profile.items[i]}: {profile.levels[i]}" for i in chosen]
     is_long = sum(map(len, words)) > 60

@@ -24,7 +24,13 @@ from majorant.report.measures.representation import Representation, measure_repr
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
-from majorant.report.sections.class_fit import assignment_section, bivariate_section, class_fit_section
+from majorant.report.sections.class_fit import (
+    assignment_section,
+    bivariate_section,
+    class_fit_section,
+    classification_section,
+    comparison_section,
+)
 from majorant.report.sections.class_profile import (
     class_profile_section,
     class_sizes_section,
@@ -286,9 +292,11 @@ KINDS: dict[str, Kind[Any]] = {
             class_profile_section,
             effects_section,
             uncertainty_section,
+            comparison_section,
             class_fit_section,
             bivariate_section,
             assignment_section,
+            classification_section,
             mixture_estimates_section,
             criteria_section,
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,7 @@ class DistalOutcome:
     n_rows: float = np.nan
     left_out: str = ""
 
-    def test(self) -> tuple[float, int, float]:
+    def test(self) -> WaldTest:
         """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
 
         Directions without a variance that could be told from rounding are left out, with their degrees of freedom; NaN
@@ -160,7 +160,7 @@ class DistalOutcome:
         of_shares = heads[2:4] if self.levels else ()
         return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads) if head not in of_shares})
 
-    def _wald(self, classes: Array) -> tuple[float, int, float]:
+    def _wald(self, classes: Array) -> WaldTest:
         """Return Wald's test that combinations of the classes, one a row, are zero."""
         c = self.estimates.shape[1]
         contrast = np.kron(classes, np.eye(c)[: max(c - 1, 1)])
@@ -192,21 +192,29 @@ class DistalOutcome:
 
 
 def _told_left_out(said: str) -> list[str]:
-    return [f"{said}: left out of this step, and kept among the items."] if said else []
+    return [f"{said}: left out here."] if said else []
 
 
-def wald(values: Array, covariance: Array, size: float = 0.0) -> tuple[float, int, float]:
-    """Return Wald's test that all values are zero: statistic, degrees of freedom, p-value.
+class WaldTest(NamedTuple):
+    """Wald's test: a chi-squared statistic, its degrees of freedom, and the p-value."""
+
+    statistic: float
+    df: int
+    p_value: float
+
+
+def wald(values: Array, covariance: Array, size: float = 0.0) -> WaldTest:
+    """Return Wald's test that all values are zero.
 
     Directions without a variance that could be told from rounding (of numbers of a size) are left out; NaN where an
     error is not known, or numbers differ without a variance.
     """
     if not np.isfinite(covariance).all():
-        return np.nan, len(values), np.nan
+        return WaldTest(np.nan, len(values), np.nan)
     variances, directions = np.linalg.eigh(covariance)
     told = variances > ALIKE * max(float(variances[-1]), size**2 * ALIKE)
     if size and (np.abs(values @ directions[:, ~told]) > np.sqrt(ALIKE) * size).any():
-        return np.nan, len(values), np.nan
+        return WaldTest(np.nan, len(values), np.nan)
     df = int(told.sum())
     statistic = float(((values @ directions[:, told]) ** 2 / variances[told]).sum())
-    return statistic, df, float(chi2.sf(statistic, df)) if df else 1.0
+    return WaldTest(statistic, df, float(chi2.sf(statistic, df)) if df else 1.0)

@@ -100,6 +100,9 @@ class LatentClassAnalysis(FittedLatentClasses):
         What becomes of rows that lack a covariate (`gating`, `covariate_effects`) or an outcome (`distal_outcome`):
         left out of what depends on it, their number being said, or an error. Predictions of such rows are by their
         items, with the shares of all rows. Missing cells of items need neither.
+    sampling_weights : bool, default=False
+        Whether `sample_weight` has survey weights: they are rescaled to count the rows, so that criteria do not depend
+        on their scale, and errors and intervals are those of the sandwich. By default weights count rows.
     tol : float, default=1e-10
         A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=5000
@@ -195,6 +198,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         variances: str = "own",
         unseen: str = "error",
         missing: str = "drop",
+        sampling_weights: bool = False,
         tol: float = 1e-10,
         max_iter: int = 5000,
         n_init: str | int = "auto",
@@ -226,6 +230,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         self.variances = variances
         self.unseen = unseen
         self.missing = missing
+        self.sampling_weights = sampling_weights
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -404,7 +409,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         return model
 
     @staticmethod
-    def comparison(fits: Any, X: Any, **rows: Any) -> Any:
+    def comparison(fits: Any, X: Any, *, n_resamples: int = 0, **rows: Any) -> Any:
         """Compare numbers of classes: every criterion, test and measure of separation, in one table.
 
         Parameters
@@ -413,15 +418,18 @@ class LatentClassAnalysis(FittedLatentClasses):
             What `majorant.select` returns, or fits of the same rows.
         X, **rows
             The rows of the fits; ``sample_weight`` and ``gating`` among them.
+        n_resamples : int, default=0
+            Data sets of a bootstrap test of each number of classes against one fewer, `majorant.likelihood_ratio_test`;
+            none by default, as each takes two searches.
 
         Returns
         -------
         data frame
-            A row for each fit: ``classes``, those of `fit_statistics`, ``smallest_share``, ``hits`` of the search and
-            ``regular``.
+            A row for each fit: ``classes``, those of `fit_statistics`, ``smallest_share``, ``hits`` of the search,
+            ``regular``, and with `n_resamples` ``bootstrap_p_value``.
         """
         known = getattr(fits, "estimators", fits)
-        return comparison([fit for fit in known if fit is not None], X, rows)
+        return comparison([fit for fit in known if fit is not None], X, rows, n_resamples)
 
     def rows_of(self, data: Any) -> dict[str, Any]:
         """Items and covariates of a table, by the formula of the fit: what `fit`, `predict` and others take.

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._numbers import counted
@@ -24,7 +23,6 @@ from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.laws import ByPopulation, Independent
-from majorant.laws.separation import undetermined_directions
 from majorant.models.gaussian_in_units import units_of
 from majorant.models.latent_class_analysis.effects import CovariateEffects, DistalOutcome
 from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, orders_of
@@ -43,7 +41,7 @@ from majorant.models.latent_class_analysis.measures import (
 )
 from majorant.models.latent_class_analysis.populations import Populations, place_of, populations_of
 from majorant.models.latent_class_analysis.profile import ClassProfile, profile_of
-from majorant.models.latent_class_analysis.resampling import bootstrap_errors, products_of_scores
+from majorant.models.latent_class_analysis.resampling import bootstrapped, robust_errors
 from majorant.models.latent_class_analysis.steps import Method
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
@@ -51,7 +49,7 @@ from majorant.models.mixture_summary import mixture_summary
 from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices
 from majorant.results.criteria import criteria
-from majorant.results.information import standard_errors
+from majorant.results.information import Errors
 from majorant.summary import Summary
 
 
@@ -65,6 +63,7 @@ class FittedLatentClasses(MixtureEstimator):
     variances: str
     unseen: str
     missing: str
+    sampling_weights: bool
     items_: Items
     left_out_: list[str]
     populations_: Populations | None
@@ -110,6 +109,8 @@ class FittedLatentClasses(MixtureEstimator):
             weights = np.where(empty, 0.0, 1.0 if weights is None else weights)
             if not (weights > 0).any():
                 raise ValueError("no row has an answer to any item: there is nothing to fit")
+        if self.sampling_weights and weights is not None:
+            weights = weights * ((weights > 0).sum() / weights.sum())
         if fitting:
             orders = self.__dict__.pop("_orders")
             orders = {i: orders[j] for i, j in enumerate(items) if j in orders}
@@ -129,6 +130,8 @@ class FittedLatentClasses(MixtureEstimator):
         return X, weights
 
     def _look_at(self, source: StoredRows) -> None:
+        if self.sampling_weights and source.has_weights:
+            raise TypeError("sampling_weights needs rows in memory: take a part of them, or leave it out")
         if self.population is not None:
             raise TypeError("population needs rows in memory: take a part of them, or leave it out")
         self.populations_, self.shares_by_population_, self.left_out_ = None, False, []
@@ -144,6 +147,8 @@ class FittedLatentClasses(MixtureEstimator):
         if fitting:
             self.shares_by_population_ = self.population is not None and gating is None
             self.left_out_ = []
+        if self.sampling_weights and groups is not None:
+            raise ValueError("sampling_weights takes rows for independent: leave groups out, or sampling_weights")
         if gating is not None:
             gating, lacking, said = known_covariates(gating, len(X), self.missing)
             if said and groups is not None:
@@ -294,18 +299,17 @@ class FittedLatentClasses(MixtureEstimator):
         return profile_of(self, {} if X is None else self.confidence_intervals(X, level=level, **rows))
 
     @rows_as("_on")
-    def standard_errors(
-        self, X: Any, *, method: str = "information", n_resamples: int = 200, **rows: Any
-    ) -> dict[str, Array]:
+    def standard_errors(self, X: Any, *, method: str = "auto", n_resamples: int = 200, **rows: Any) -> dict[str, Array]:
         """Return the standard errors of all estimates.
 
         Parameters
         ----------
         X, {rows}
             The rows of the fit.
-        method : {"information", "robust", "bootstrap"}, default="information"
-            By the observed information; by the sandwich, which holds where the model is not true; or by the standard
-            deviation of the estimates over tables of rows drawn with replacement.
+        method : {"auto", "information", "robust", "bootstrap"}, default="auto"
+            By the observed information; by the sandwich, which holds where the model is not true, and is the default
+            with `sampling_weights`; or by the standard deviation of the estimates over tables of rows drawn with
+            replacement.
         n_resamples : int, default=200
             Tables of the bootstrap.
 
@@ -314,21 +318,19 @@ class FittedLatentClasses(MixtureEstimator):
         dict of ndarray
             By the name of the estimate, in its shape; NaN where the rows do not determine it.
         """
-        check_choice("method", method, ["information", "robust", "bootstrap"])
-        if method == "information":
+        check_choice("method", method, ["auto", "information", "robust", "bootstrap"])
+        if method == "auto":
             return self._errors(X, **rows).errors
-        if rows.get("groups") is not None:
-            raise ValueError(f"method={method!r} takes rows for independent: with groups only the information is known")
-        on, _ = self._on(X, **rows)
-        theta = self._theta()
-        with one_thread():
-            if method == "robust":
-                unbounded = undetermined_directions(on, theta)
-                found = standard_errors(on, theta, unbounded=unbounded, meat=products_of_scores(on, theta))
-                return self._of_determined(on, found).errors
-            seen, seed = self._seen(X, **rows)[0], int(check_random_state(self.random_state).randint(2**31))
-            n = check_integer("n_resamples", n_resamples, low=2)
-            return bootstrap_errors(on.mixture, theta, seen, n_resamples=n, seed=seed, tol=float(self.tol))
+        if method == "information":
+            return super()._errors(X, **rows).errors
+        if method == "robust":
+            return self._of_determined(*robust_errors(self, X, rows)).errors
+        return bootstrapped(self, X, check_integer("n_resamples", n_resamples, low=2), rows)
+
+    def _errors(self, X: Any, **rows: Any) -> Errors:
+        if not self.sampling_weights:
+            return super()._errors(X, **rows)
+        return self._of_determined(*robust_errors(self, X, rows))
 
     def _matrices(self) -> list[Matrices]:
         blocks = enumerate(self.items_.blocks)

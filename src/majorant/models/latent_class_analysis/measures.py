@@ -16,6 +16,7 @@ from majorant._frames import data_frame
 from majorant._numbers import counted
 from majorant._validation import levels_to_user
 from majorant.models.latent_class_analysis.kinds import Cells
+from majorant.results.likelihood_ratio import likelihood_ratio_test
 
 Array = NDArray[np.float64]
 MOST_CELLS = 50_000
@@ -113,6 +114,15 @@ class Classification:
     average_posteriors: Array
     error: float
 
+    def __str__(self) -> str:
+        k = len(self.assigned)
+        lines = []
+        for head, table in (("rows of class", self.assigned), ("assigned to", self.average_posteriors)):
+            other = "assigned to" if table is self.assigned else "probability of class"
+            lines += [f"{head:<15}{other} {' '.join(f'{j + 1:>8}' for j in range(k))}"]
+            lines += [f"{i + 1:<{15 + len(other)}} {' '.join(f'{v:8.3f}' for v in row)}" for i, row in enumerate(table)]
+        return "\n".join([*lines, f"Expected share assigned wrongly: {self.error:.3f}."])
+
 
 def too_many_parameters(p: int, cells: float) -> str:
     """Return a sentence on a model of more parameters than the table of its items has free cells; else nothing."""
@@ -124,14 +134,19 @@ def too_many_parameters(p: int, cells: float) -> str:
     )
 
 
-def comparison(fits: Sequence[Any], X: Any, rows: Mapping[str, Any]) -> Any:
-    """Return a data frame with a row of criteria and tests for each fit."""
+def comparison(fits: Sequence[Any], X: Any, rows: Mapping[str, Any], n_resamples: int = 0) -> Any:
+    """Return a data frame with a row of criteria and tests for each fit, against one class fewer where asked."""
     told: dict[str, list[Any]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         for fit in fits:
             row = {"classes": len(fit.weights_), **dict(fit.fit_statistics(X, **rows))}
             row |= {"smallest_share": float(fit.weights_.min()), "hits": fit.search_.n_hits, "regular": fit.regular_}
+            if n_resamples:
+                k, seed = row["classes"], fit.random_state
+                given = {"n_resamples": n_resamples, "random_state": seed, **rows}
+                test = likelihood_ratio_test(fit, X, n_components=k - 1, **given) if k > 1 else None
+                row["bootstrap_p_value"] = np.nan if test is None else test.p_value
             for name, value in row.items():
                 told.setdefault(name, []).append(value)
     return data_frame(told)

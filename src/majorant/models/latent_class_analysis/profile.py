@@ -64,6 +64,26 @@ class ClassProfile:
             if not (self.items.count(item) == 2 and self.items[i + 1 : i + 2] == (item,))
         ]
 
+    def to_wide_frame(self, decimals: int = 2) -> Any:
+        """Return a table for a paper as text: a row for each item and level, a column for each class."""
+
+        def cell(x: float, low: float, high: float) -> str:
+            ends = "" if np.isnan(low) or np.isnan(high) else f" ({low:.{decimals}f}, {high:.{decimals}f})"
+            return f"{x:.{decimals}f}{ends}"
+
+        columns: dict[str, Any] = {"item": self.items, "level": self.levels}
+        for k, share in enumerate(self.shares.tolist()):
+            ends = zip(self.estimates[:, k].tolist(), self.low[:, k].tolist(), self.high[:, k].tolist(), strict=True)
+            columns[f"class {k + 1} ({share:.0%})"] = [cell(*own) for own in ends]
+        return data_frame(columns)
+
+    def __str__(self) -> str:
+        told = self.to_wide_frame()
+        columns = {str(head): [str(head), *map(str, told[head])] for head in told.columns}
+        widths = {head: max(map(len, cells)) for head, cells in columns.items()}
+        rows = zip(*([cell.ljust(widths[head]) for cell in cells] for head, cells in columns.items()), strict=True)
+        return "\n".join("  ".join(row).rstrip() for row in rows)
+
     def to_frame(self) -> Any:
         """Return a data frame with a row for each item, level and class."""
         k = len(self.shares)

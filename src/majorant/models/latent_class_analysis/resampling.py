@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
+from majorant._validation import check_sample_weight
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of
 from majorant.engine.descent import descend
 from majorant.engine.mixture import Anchored, Mixture, OnData, Parameters
+from majorant.engine.threads import one_thread
+from majorant.laws.separation import undetermined_directions
 from majorant.models.mixture_rows import Rows
-from majorant.results.information import packed, unpacked
+from majorant.results.information import Errors, packed, standard_errors, unpacked
 
 Array = NDArray[np.float64]
 STEP = 1e-5
@@ -37,6 +42,46 @@ def products_of_scores(on: OnData, theta: Parameters[Any, Any]) -> Array:
         return np.asarray((scores * w[:, None]).T @ scores)
 
     return np.asarray(on.data.map_sum(visit))
+
+
+def robust_errors(model: Any, X: Any, given: Mapping[str, Any]) -> tuple[OnData, Errors]:
+    """Return a fit on rows, and errors by the sandwich; sampling weights are squared in the products of the scores."""
+    _refuse_groups("robust", given)
+    on, unit = model._on(X, **given)
+    theta, seen = model._theta(), model._seen(X, **given)[0]
+    squares = seen.weights / unit
+    if model.sampling_weights and (w := check_sample_weight(given.get("sample_weight"), len(X))) is not None:
+        there = seen.positions >= 0
+        w = w[there] * (squares.sum() / w[there].sum())
+        squares = np.bincount(seen.positions[there], w**2, minlength=len(squares))
+    data = Chunks(blocks_of(seen.columns, squares), n_jobs=model.n_jobs)
+    with one_thread():
+        meat = products_of_scores(replace(on, data=data), theta)
+        return on, standard_errors(on, theta, unbounded=undetermined_directions(on, theta), meat=meat)
+
+
+def bootstrapped(model: Any, X: Any, n_resamples: int, given: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the errors of a fit by the bootstrap.
+
+    Raises
+    ------
+    ValueError
+        If rows are not independent, or drawn with sampling weights.
+    """
+    _refuse_groups("bootstrap", given)
+    if model.sampling_weights:
+        raise ValueError('method="bootstrap" draws rows, which sampling weights stand for many of: take "robust"')
+    on, _ = model._on(X, **given)
+    seen, seed = model._seen(X, **given)[0], int(check_random_state(model.random_state).randint(2**31))
+    with one_thread():
+        return bootstrap_errors(
+            on.mixture, model._theta(), seen, n_resamples=n_resamples, seed=seed, tol=float(model.tol)
+        )
+
+
+def _refuse_groups(method: str, given: Mapping[str, Any]) -> None:
+    if given.get("groups") is not None:
+        raise ValueError(f"method={method!r} takes rows for independent: with groups only the information is known")
 
 
 def bootstrap_errors(

@@ -46,6 +46,8 @@ class Earlier(NamedTuple):
     weights: Array
     population: NDArray[np.intp]
     shares: Array
+    weights_count: bool
+    """Whether weights count rows, and are not those of a sample."""
 
 
 def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment: str) -> tuple[Earlier, OnData]:
@@ -92,7 +94,9 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
         population = block.columns[-1].astype(np.intp)
         shares = model.population_shares_.T[population]
     shares = np.asarray(model.weights_)[None] if shares is None else shares
-    return Earlier(mixture, theta, block, w, population, shares), replace(on, mixture=mixture)
+    return Earlier(mixture, theta, block, w, population, shares, not model.sampling_weights), replace(
+        on, mixture=mixture
+    )
 
 
 class Evidence(NamedTuple):
@@ -204,7 +208,7 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
     rest = np.eye(len(beta)) - lost @ lost.T
     inverse = rest @ np.linalg.pinv(-rest @ a22 @ rest) @ rest
     corrected = psi2 - psi1 @ np.linalg.pinv(observed_information(on, items.theta)) @ a21.T
-    counted = np.where(w > 0, w, 1.0)[:, None]
+    counted = np.where((w > 0) & items.weights_count, w, 1.0)[:, None]
     first, second = (np.asarray(inverse @ (u.T @ (u / counted)) @ inverse.T) for u in (corrected, psi2))
     unknown = np.abs(lost).max(axis=1, initial=0.0) > LEAST_PART
     for covariance in (first, second):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from majorant.report import numbers
@@ -35,6 +37,35 @@ NAMES = {
     "x2_p_value": "p-value of X\u00b2",
 }
 WHOLE = ("n_rows", "n_parameters", "df")
+COMPARED = {
+    "classes": "Classes",
+    "log_likelihood": "Log-likelihood",
+    "n_parameters": "Parameters",
+    **{name: name.upper() for name in ("aic", "bic", "sabic", "caic", "icl")},
+    "entropy_r2": "Entropy R\u00b2",
+    "smallest_share": "Smallest share",
+    "hits": "Hits",
+}
+"""What the table of numbers of classes has, with its heads."""
+FEW = ("entropy_r2", "smallest_share")
+"""Of these, numbers between 0 and 1; those without places are the whole ones."""
+
+
+def comparison_section(classes: LatentClasses) -> Section | None:
+    """Build the section: criteria of every number of classes that was fitted; None where there is one, or no fits."""
+    found = classes.comparison
+    if found is None:
+        return None
+    columns = []
+    for name, head in COMPARED.items():
+        values: list[Any] = [None if value is None or value != value else value for value in found[name]]
+        decimals = 3 if name in FEW else 0 if name in ("classes", "n_parameters", "hits") else 2
+        texts = [numbers.DASH if value is None else numbers.fixed(float(value), decimals) for value in values]
+        bold = [values.index(min(values))] if name in ("aic", "bic", "sabic", "caic", "icl") else []
+        columns.append(Column(head, values, texts, css="number", bold=bold))
+    head, notes = "Numbers of classes side by side.", words.comparison_notes()
+    table = Table("numbers-of-classes", columns)
+    return Section("numbers-of-classes", "Numbers of classes", head, "", notes, is_figure=False, table=table)
 
 
 def class_fit_section(classes: LatentClasses) -> Section | None:
@@ -80,20 +111,7 @@ def assignment_section(classes: LatentClasses) -> Section | None:
     found = classes.assignment
     if found is None or classes.k == 1:
         return None
-    table, is_wide = found.average_posteriors, classes.k > MOST_IN_SQUARE
-    columns = [Column("Assigned to class", list(range(1, classes.k + 1)))]
-    if is_wide:
-        others = np.where(np.eye(classes.k, dtype=bool), -1.0, table)
-        next_ones = others.argmax(axis=1)
-        heads = ("Own class", np.diag(table)), ("Next class", next_ones + 1), ("Its probability", others.max(axis=1))
-        for head, values in heads:
-            texts = [str(v) if head == "Next class" else numbers.fixed(v, 3) for v in values.tolist()]
-            columns.append(Column(head, values.tolist(), texts, css="number", where="page"))
-    for j, values in enumerate(table.T.tolist()):
-        texts = [numbers.fixed(v, 3) for v in values]
-        columns.append(
-            Column(f"Class {j + 1}", values, texts, css="number", where="copies" if is_wide else "everywhere")
-        )
+    columns, is_wide = _by_class("Assigned to class", found.average_posteriors, "Its probability")
     own = "Values of the own class" if is_wide else "On the diagonal, values"
     notes = [
         "<b>Each row</b> has the mean probabilities of the classes among the rows that are assigned to one. "
@@ -103,3 +121,41 @@ def assignment_section(classes: LatentClasses) -> Section | None:
         notes.append("The copies hold the probabilities of all classes.")
     head = words.assignment_headline(found)
     return Section("assignment", "Assignment", head, "", notes, is_figure=False, table=Table("assignment", columns))
+
+
+def classification_section(classes: LatentClasses) -> Section | None:
+    """Build the section: to which class the rows of each are assigned; None for one class."""
+    found = classes.assignment
+    if found is None or classes.k == 1:
+        return None
+    columns, is_wide = _by_class("Class", found.assigned, "Its share")
+    notes = [
+        "<b>Each row</b> has the expected shares of the rows of one class that are assigned to each, by their most "
+        "probable class: the errors that three-step estimators correct for."
+    ]
+    if is_wide:
+        notes.append("The copies hold the shares of all classes.")
+    least = int(found.assigned.diagonal().argmin())
+    share = numbers.percent(float(found.assigned[least, least]))
+    head = f"Of the rows of class {least + 1}, {share} are assigned to it, the smallest such share."
+    table = Table("classification", columns)
+    return Section("classification", "Classification", head, "", notes, is_figure=False, table=table)
+
+
+def _by_class(first: str, table: Any, of_next: str) -> tuple[list[Column], bool]:
+    """Return a column with the number of each class and one for each class, and whether most are in copies alone."""
+    k = len(table)
+    columns, is_wide = [Column(first, list(range(1, k + 1)))], k > MOST_IN_SQUARE
+    if is_wide:
+        others = np.where(np.eye(k, dtype=bool), -1.0, table)
+        next_ones = others.argmax(axis=1)
+        heads = ("Own class", np.diag(table)), ("Next class", next_ones + 1), (of_next, others.max(axis=1))
+        for head, values in heads:
+            texts = [str(v) if head == "Next class" else numbers.fixed(v, 3) for v in values.tolist()]
+            columns.append(Column(head, values.tolist(), texts, css="number", where="page"))
+    for j, values in enumerate(table.T.tolist()):
+        texts = [numbers.fixed(v, 3) for v in values]
+        columns.append(
+            Column(f"Class {j + 1}", values, texts, css="number", where="copies" if is_wide else "everywhere")
+        )
+    return columns, is_wide

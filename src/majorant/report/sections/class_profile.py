@@ -230,20 +230,27 @@ def effects_section(classes: LatentClasses) -> Section | None:
     ]
     ratios = [odds(value, name) for value, name in zip(told["odds_ratio"], told["name"], strict=True)]
 
-    def column(head: str, name: str, decimals: int, where: Any = "everywhere") -> Column:
+    def column(head: str, name: str) -> Column:
         values = [float(value) for value in told[name]]
-        texts = [numbers.fixed(value, decimals) for value in values]
-        return Column(head, _empty(values), texts, css="number", where=where)
+        return Column(head, _empty(values), [numbers.fixed(value, 3) for value in values], css="number")
 
     columns = [
         Column("Covariate", names),
         Column("Class", told["class"], css="number"),
-        column("Coefficient", "coef", 3),
-        column("Standard error", "standard_error", 3),
+        column("Coefficient", "coef"),
+        column("Standard error", "standard_error"),
         Column("Odds ratio", _empty(told["odds_ratio"]), ratios, css="number"),
         Column("95\u202f% interval", intervals, css="number", where="page"),
-        column("95 % low", "low", 3, "copies"),
-        column("95 % high", "high", 3, "copies"),
+        *(
+            Column(
+                f"95 % {end}",
+                _empty(told[end]),
+                [odds(value, name) for value, name in zip(told[end], told["name"], strict=True)],
+                css="number",
+                where="copies",
+            )
+            for end in ("low", "high")
+        ),
         Column("p", _empty(told["p_value"]), list(map(numbers.p_value, told["p_value"])), css="number"),
     ]
     head, notes = words.effects_headline(effects), words.effects_notes()
