@@ -109,6 +109,8 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
         (("latent-class-analysis", "--covariates", "times,times"), '"times" is named twice'),
         (("latent-class-analysis", "--covariates", "times", "--features", "times,asked"), "cannot be"),
         (("kmeans", "--covariates", "times"), "takes no --covariates"),
+        (("latent-class-analysis", "--covariates", "times", "--missing", "-99"), "is told by --na -99"),
+        (("kmeans", "--missing", "drop"), "takes no --missing"),
     ],
 )
 def test_covariates_that_cannot_be_are_refused(table: pl.DataFrame, arguments: tuple[str, ...], message: str) -> None:

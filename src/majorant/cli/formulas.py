@@ -92,6 +92,11 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         if given is not None and not _takes(ESTIMATORS[card.name], name):
             able = [other for other in known_models() if _takes(ESTIMATORS[other], name)]
             raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
+    if request.missing not in (None, "drop", "error"):
+        raise CommandError(
+            f'--missing says what becomes of rows that lack a covariate, drop or error; got "{request.missing}".',
+            f"What stands in the file where a cell is missing is told by --na {request.missing}.",
+        )
     for name, given in (("time", request.time), ("sequence", request.sequence)):
         if given is not None and not card.in_order:
             able = [other for other, known in known_models().items() if known.in_order]
