@@ -175,3 +175,13 @@ def test_thousands_are_not_taken_for_decimal_commas(majorant: Majorant, plain: p
     Path("t.tsv").write_text(american(plain))
     answer = majorant(*FIT, "t.tsv", *TO, "--features", "größe")
     assert answer.status == 2 and "--thousands ," in answer.words
+
+
+def test_a_unit_of_every_cell_is_no_text(majorant: Majorant, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("share,price,mixed\n60 %,$5,1 €\n7%,$ 6.5,2 $\n-3 %,$7,3 €\n", "utf-8")
+    assert majorant(*FIT, "t.csv", "--k", "2", "--out", "run", "--no-report").status == 0
+    from majorant.persistence import load
+
+    model = load("run/model.majorant")
+    assert list(model.feature_names_in_) == ["share", "price"]
+    assert sorted(model.cluster_centers_[:, 0]) == [2.0, 60.0]

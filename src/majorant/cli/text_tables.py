@@ -29,6 +29,8 @@ _FORMS = (
     (r"\d\.\d{3}", r"\d{1,3}(?:\.\d{3})*(?:,\d*)?", "--decimal , --thousands ."),
 )
 """What some and all cells of a column look like if these options read its numbers; the first that fits counts."""
+_UNITS = r"(^[€$£]|(?:%|‰|€|\$|£|°C|°F)$)"
+"""Signs of a unit before or after a number."""
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 
@@ -230,10 +232,16 @@ def as_numbers(frame: pl.DataFrame, reading: Reading) -> pl.DataFrame:
 
 
 def _number_if_it_is_one(column: pl.Series, reading: Reading) -> pl.Series:
-    """Convert text such as " 3", "inf" or, where so read, "1,234.5" to numbers if the whole column allows it."""
+    """Convert text such as " 3", "inf", "60 %" or, where so read, "1,234.5" to numbers if the whole column allows it.
+
+    A unit is dropped if it is that of every cell.
+    """
     if column.null_count() == len(column):
         return column
     text = column.str.strip_chars()
+    units = text.str.extract(_UNITS)
+    if units.null_count() == column.null_count() and units.drop_nulls().n_unique() == 1:
+        text = text.str.replace(_UNITS, "").str.strip_chars()
     if reading.thousands is not None:
         mark, point = re.escape(reading.thousands), re.escape(reading.decimal)
         grouped = text.str.contains(rf"^[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:{point}\d*)?$")
