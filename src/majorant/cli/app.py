@@ -204,6 +204,13 @@ def fit(
     standardise: Annotated[
         bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")
     ] = False,
+    categorical: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="Text where a model takes numbers: drop (the default), one-hot, or auto: one-hot if few levels.",
+        ),
+    ] = "drop",
     weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="How much each row counts.")] = None,
     bag: Annotated[
         str | None,
@@ -272,6 +279,7 @@ def fit(
         vary=tuple(vary or ()),
         criterion=criterion,
         standardise=standardise,
+        categorical=categorical,
         weights=weights,
         bag=bag,
         time=time,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from majorant.cli.errors import CommandError
+from majorant.cli.categories import CHOICES
+from majorant.cli.errors import CommandError, did_you_mean
 from majorant.cli.matrix import check_there
 from majorant.cli.request import LARGEST, FitRequest
 from majorant.cli.runs import CHECKPOINT, FILES, TABLES, check_free, read_run, table_files
@@ -20,6 +21,11 @@ def checked(request: FitRequest) -> SourceTable:
     CommandError
     """
     check_model(request.model)
+    if request.categorical not in CHOICES:
+        raise CommandError(
+            f'--categorical must be drop, auto or one-hot; got "{request.categorical}".'
+            f"{did_you_mean(request.categorical, CHOICES)}"
+        )
     for name in (*FILES, TABLES, *table_files()):
         if is_same_file(request.out / name, request.table):
             raise CommandError(

@@ -21,6 +21,7 @@ from majorant._numbers import plural_of
 from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
+from majorant.cli.categories import Categories
 from majorant.cli.columns import column_uses
 from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
@@ -74,6 +75,7 @@ class FittedRun:
     selection: Selection | None = None
     criteria: Mapping[str, float] = field(default_factory=dict)
     kept: pl.DataFrame = field(default_factory=pl.DataFrame)
+    categories: Categories = field(default_factory=Categories)
 
     @property
     def is_stopped(self) -> bool:
@@ -180,6 +182,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     _check_comparison(request, card, estimator)
     kept = kept_columns(table, request.ids, request.keep)
     table = without_ids(table, request.ids, request.named_columns)
+    request, table, categories = _as_numbers(request, card, table)
     units, said = None, list[str]()
     if wants_formula(request):
         by_formula = _series_by_formula if card.in_order else _by_formula
@@ -214,7 +217,20 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     look_out = tuple(dict.fromkeys([*stopped, *said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
     return FittedRun(
-        request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria, kept
+        request,
+        card,
+        table,
+        columns,
+        matrix,
+        units,
+        estimator,
+        summary,
+        seconds,
+        look_out,
+        selection,
+        criteria,
+        kept,
+        categories,
     )
 
 
@@ -225,6 +241,19 @@ def _with_sizes(request: FitRequest, card: ModelCard) -> FitRequest:
     if not comparable or (criterion == SILHOUETTE and request.weights is not None):
         return request
     return replace(request, k=range(2 if criterion == SILHOUETTE else 1, 1 + LARGEST))
+
+
+def _as_numbers(request: FitRequest, card: ModelCard, table: SourceTable) -> tuple[FitRequest, SourceTable, Categories]:
+    """Return the request and its table with the levels of text as columns of numbers, where the user wants that."""
+    if request.categorical == "drop":
+        return request, table, Categories()
+    if card.takes_text or card.in_order or wants_formula(request) or request.views is not None:
+        raise CommandError(f"{card.title} takes text as it is, or no text at all: leave --categorical out.")
+    used = [name for option, names in request.named_columns.items() if option != "features" for name in names]
+    among = request.features or [name for name in table.frame.columns if name not in used]
+    categories = Categories.learn(table.frame, request.categorical, among)
+    features = tuple(new for name in request.features for new in categories.names(name))
+    return replace(request, features=features), categories.apply(table), categories
 
 
 def _is_unsized(request: FitRequest, card: ModelCard) -> bool:

@@ -188,6 +188,7 @@ def _recipe(run: FittedRun) -> Recipe:
         request.ids,
         request.reading,
         run.matrix.ranges,
+        run.categories,
     )
 
 

@@ -98,6 +98,7 @@ def _predicted(
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
         return found, used.n_left_out, lost, said, 0
     columns = replace(recipe.columns, target=None, weights=None)
+    table = recipe.categories.apply(table)
     is_series = card_of(estimator).in_order
     views = getattr(estimator, "views", None)
     if views is not None:

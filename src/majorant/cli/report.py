@@ -28,7 +28,7 @@ def rewrite_report(folder: Path) -> Path:
     Missing tables are written; existing ones are kept, as the user may have changed them.
     """
     estimator, recipe = read_run(folder)
-    table = _same_table(folder, recipe)
+    table = recipe.categories.apply(_same_table(folder, recipe))
     formula = getattr(estimator, "formula_", None)
     if formula is not None:
         weights = recipe.columns.weights
@@ -64,7 +64,7 @@ def rewrite_report(folder: Path) -> Path:
     path = folder / REPORT
     try:
         columns = recipe.columns if formula is None else recipe.columns.of(formula)
-        frame = table.frame.select([n for n in table.frame.columns if n not in recipe.ids], *recipe.ids)
+        frame = table.frame.select([*(n for n in table.frame.columns if n not in recipe.ids), *recipe.ids])
         has_columns = "--formula" not in recipe.command and getattr(estimator, "views", None) is None
         write_report(path, estimator, recipe, matrix, column_uses(frame, columns, recipe.ids) if has_columns else ())
     except OSError as error:

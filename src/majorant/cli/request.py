@@ -36,6 +36,7 @@ class FitRequest:
     vary: tuple[str, ...] = ()
     criterion: str | None = None
     standardise: bool = False
+    categorical: str = "drop"
     weights: str | None = None
     bag: str | None = None
     time: str | None = None
@@ -87,6 +88,7 @@ class FitRequest:
         options += [("--vary", values) for values in self.vary]
         options += [("--criterion", self.criterion)] if self.criterion else []
         options += [("--standardise",)] if self.standardise else []
+        options += [("--categorical", self.categorical)] if self.categorical != "drop" else []
         options += [("--weights", self.weights)] if self.weights else []
         options += [("--bag", self.bag)] if self.bag else []
         options += [("--time", self.time)] if self.time else []

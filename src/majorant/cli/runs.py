@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._atomic import abandoned, draft_of, remove_abandoned
+from majorant.cli.categories import Categories
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
 from majorant.cli.text_tables import AS_USUAL, Reading
@@ -93,6 +94,8 @@ class Recipe:
         How the table was read.
     ranges : pair of arrays or None
         Smallest and largest value of each feature, where all are numbers.
+    categories : Categories
+        Columns of text that became numbers.
     """
 
     columns: Columns
@@ -107,6 +110,7 @@ class Recipe:
     ids: tuple[str, ...] = ()
     reading: Reading = AS_USUAL
     ranges: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    categories: Categories = field(default_factory=Categories)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -137,6 +141,8 @@ class Recipe:
             "ids": list(self.ids),
             "reading": self.reading.to_state(),
             "ranges": self.ranges,
+            "levels": dict(self.categories.levels),
+            "ordered": list(self.categories.ordered),
         }
 
     @classmethod
@@ -153,6 +159,7 @@ class Recipe:
         ids = tuple(state["ids"])
         reading = Reading(**state["reading"])
         kept: dict[str, Any] = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
+        kept["categories"] = Categories(state.get("levels", {}), tuple(state.get("ordered", ())))
         return cls(columns, units, bool(state["drop_missing"]), **kept, **texts)
 
     def n_far(self, values: NDArray[np.float64]) -> int:

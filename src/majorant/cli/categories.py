@@ -1,0 +1,76 @@
+"""Columns of text as numbers, for models that take numbers: one column of 0 and 1 for each level."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from majorant.cli.errors import CommandError
+from majorant.cli.tables import SourceTable
+
+CHOICES = ("drop", "auto", "one-hot")
+MOST_LEVELS = {"auto": 10, "one-hot": 100}
+"""Levels up to which a column of text is written as numbers."""
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The levels of columns of text.
+
+    Attributes
+    ----------
+    levels : mapping of str to list of str
+        Levels of each column that becomes columns of 0 and 1; those of an ordered column become one of 0, 1, 2, ...
+    ordered : tuple of str
+        Columns whose levels have an order, as that of an Enum.
+    """
+
+    levels: Mapping[str, list[str]] = field(default_factory=dict)
+    ordered: tuple[str, ...] = ()
+
+    @classmethod
+    def learn(cls, frame: pl.DataFrame, how: str, among: Collection[str]) -> Categories:
+        """Return the levels of the columns of text `among` those of a table."""
+        levels, ordered = dict[str, list[str]](), list[str]()
+        for name in frame.columns:
+            column = frame[name]
+            if name not in among or how == "drop":
+                continue
+            if isinstance(column.dtype, pl.Enum):
+                levels[name] = column.dtype.categories.to_list()
+                ordered.append(name)
+            elif column.dtype in (pl.String, pl.Categorical):
+                found = column.cast(pl.String).drop_nulls().unique().sort().to_list()
+                if len(found) <= min(MOST_LEVELS[how], len(column) / 2):
+                    levels[name] = found
+        return cls(levels, tuple(ordered))
+
+    def names(self, name: str) -> list[str]:
+        """Return the columns of numbers that a column becomes: itself, if it is no text."""
+        if name not in self.levels or name in self.ordered:
+            return [name]
+        return [f"{name}={level}" for level in self.levels[name]]
+
+    def apply(self, table: SourceTable) -> SourceTable:
+        """Return a table with numbers in place of text; an unknown level is 0 in every column of the known ones."""
+        columns: list[pl.Series] = []
+        for column in table.frame.get_columns():
+            if column.name not in self.levels:
+                columns.append(column)
+                continue
+            levels, text = self.levels[column.name], column.cast(pl.String)
+            if column.name in self.ordered:
+                codes = {level: float(code) for code, level in enumerate(levels)}
+                columns.append(text.replace_strict(codes, default=None, return_dtype=pl.Float64).rename(column.name))
+                continue
+            columns += [
+                (text == level).cast(pl.Float64).rename(name)
+                for name, level in zip(self.names(column.name), levels, strict=True)
+            ]
+        names = [column.name for column in columns]
+        repeated = next((name for name in names if names.count(name) > 1), None) if self.levels else None
+        if repeated is not None:
+            raise CommandError(f'{table.name} has a column "{repeated}" and a level of that name: rename the column.')
+        return replace(table, frame=pl.DataFrame(columns)) if self.levels else table

@@ -1,0 +1,57 @@
+"""Columns of text as numbers: `--categorical`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from majorant.persistence import load
+
+Majorant = Callable[..., Any]
+FIT = ["fit", "kmeans", "t.parquet", "--k", "2", "--out", "run", "--id", "name"]
+
+
+def table(n: int = 40) -> pl.DataFrame:
+    random = np.random.default_rng(0)
+    return pl.DataFrame(
+        {
+            "name": [f"n{i}" for i in range(n)],
+            "size": random.normal(size=n),
+            "sex": ["m", "f"] * (n // 2),
+            "mood": pl.Series(["low", "high", "middle", "low"] * (n // 4), dtype=pl.Enum(["low", "middle", "high"])),
+        }
+    )
+
+
+def test_levels_are_columns_of_fit_prediction_and_page(majorant: Majorant, tmp_path: Path) -> None:
+    table().write_parquet(tmp_path / "t.parquet")
+    answer = majorant(*FIT, "--categorical", "one-hot")
+    assert (answer.status, answer.err) == (0, "")
+    model = load("run/model.majorant")
+    assert list(model.feature_names_in_) == ["size", "sex=f", "sex=m", "mood"]
+    assert set(model.cluster_centers_[:, 2].round(6)) <= {0.0, 1.0} or model.cluster_centers_[:, 3].max() <= 2
+    assert majorant("predict", "run", "t.parquet", "--out", "p.csv").status == 0
+    kept = pl.read_csv("p.csv")
+    assert kept.equals(pl.read_csv("run/assignments.csv"))
+    page = Path("run/report.html").read_text("utf-8")
+    assert "sex=f" in page and majorant("report", "run").status == 0
+    assert Path("run/report.html").read_text("utf-8") == page
+    new = table().with_columns(pl.lit("x").alias("sex"))  # a level that the fit did not see
+    new.write_parquet(tmp_path / "new.parquet")
+    assert majorant("predict", "run", "new.parquet", "--out", "new.csv").status == 0
+
+
+def test_named_features_and_wrong_words(majorant: Majorant, tmp_path: Path) -> None:
+    table().write_parquet(tmp_path / "t.parquet")
+    assert majorant(*FIT, "--categorical", "auto", "--features", "size,sex").status == 0
+    assert list(load("run/model.majorant").feature_names_in_) == ["size", "sex=f", "sex=m"]
+    assert (
+        'must be drop, auto or one-hot; got "onehot". Did you mean "one-hot"?'
+        in majorant(*FIT, "--categorical", "onehot").words
+    )
+    hmm = ["fit", "hmm", "t.parquet", "--k", "2", "--out", "other"]
+    assert "leave --categorical out" in majorant(*hmm, "--categorical", "one-hot").words
