@@ -10,7 +10,7 @@ Tables have shape (runs, components, rows): many mixtures are stepped together, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -414,7 +414,10 @@ class OnData:
 
     def seen(self, theta: Parameters[Any, Any]) -> Seen:
         mixture = self.mixture  # functions sent to workers must not hold the data
-        return self.data.map_sum(lambda block: mixture.pass_over(theta, block))
+        seen = self.data.map_sum(lambda block: mixture.pass_over(theta, block))
+        if hasattr(mixture.law, "penalty"):
+            seen = replace(seen, objective=seen.objective + mixture.law.penalty(theta.law))
+        return seen
 
     def moved(self, theta: Parameters[Any, Any], seen: Seen, share: Array) -> Parameters[Any, Any]:
         return self.mixture.solved(seen.statistics, theta, share)

@@ -26,6 +26,8 @@ class Around:
         self.law = Independent() if law is None else law
         if isinstance(self.law, Scored):
             self.score = self.law.score
+        if hasattr(self.law, "penalty"):
+            self.penalty = self.law.penalty
 
     @property
     def statistics_are_free(self) -> bool:

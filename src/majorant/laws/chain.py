@@ -58,6 +58,8 @@ class Chain:
         Whether the law of first states is estimated, the stationary law of the steps, or given.
     allowed : ndarray of shape (components, components) of bool, optional
         Which steps may happen; by default all.
+    sticky : float, default=0.0
+        Steps of staying that are counted beside those of the rows, in every state: a prior.
 
     Attributes
     ----------
@@ -76,9 +78,12 @@ class Chain:
     goes_on_in_sums = True
     limits: Mapping[str, Limits] = {"start_probabilities": (0.0, 1.0), "transitions": (0.0, 1.0)}
 
-    def __init__(self, start: str | Array = "free", allowed: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, start: str | Array = "free", allowed: NDArray[np.bool_] | None = None, sticky: float = 0.0
+    ) -> None:
         self.start = start if isinstance(start, str) else np.asarray(start, dtype=np.float64)
         self.allowed = allowed
+        self.sticky = sticky
 
     @property
     def numbers_states(self) -> bool:
@@ -253,6 +258,7 @@ class Chain:
     def solve(self, statistics: Array, phi: Steps | None, share: Array) -> Steps:
         """Return shares of first states and of steps; for a start, with one step more of every allowed kind."""
         first, counts, allowed = self._parts(statistics)
+        counts = counts + self.sticky * (np.eye(len(allowed)) * allowed)
         if phi is None:
             first, counts = first + 1 / first.shape[1], counts + allowed
         mass = counts.sum(axis=2, keepdims=True)
@@ -285,6 +291,7 @@ class Chain:
         changed : ndarray of shape (runs,) of bool
         """
         first, counts, allowed = self._parts(statistics)
+        counts = counts + self.sticky * (np.eye(len(allowed)) * allowed)
         steps = phi.steps
         slopes = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
         if isinstance(self.start, str) and self.start == "stationary":
@@ -302,6 +309,11 @@ class Chain:
         with np.errstate(divide="ignore", invalid="ignore"):
             of_first = np.where(first > 0, first * np.log(phi.start), 0.0).sum(axis=1)
             return np.asarray(of_first + np.where(counts > 0, counts * np.log(phi.steps), 0.0).sum(axis=(1, 2)))
+
+    def penalty(self, phi: Steps) -> Array:
+        """Return minus the log prior of the steps, without its constant, (runs,)."""
+        stays = np.diagonal(phi.steps, axis1=1, axis2=2)
+        return np.asarray(-self.sticky * np.log(np.where(stays > 0, stays, 1.0)).sum(axis=1))
 
     # Parameters
 

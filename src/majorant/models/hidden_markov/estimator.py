@@ -114,6 +114,9 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         Whether the law of first states is estimated, is the stationary one of the transitions, or is given.
     allowed : array-like of shape (n_components, n_components) of bool, optional
         Which transitions may happen (from row to column); by default all.
+    sticky : float, default=0.0
+        A prior on staying: so many steps of staying are counted in each state beside those of the rows, so that the fit
+        maximises :math:`\ell + \kappa \sum_i \log A_{ii}`. ``log_likelihood_`` and criteria are without it.
     tol : float, default=1e-8
         A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=2000
@@ -198,6 +201,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         fit_intercept: bool = True,
         start: str | ArrayLike = "free",
         allowed: ArrayLike | None = None,
+        sticky: float = 0.0,
         tol: float = 1e-8,
         max_iter: int = 2000,
         n_init: str | int = "auto",
@@ -214,6 +218,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         self.fit_intercept = fit_intercept
         self.start = start
         self.allowed = allowed
+        self.sticky = sticky
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
@@ -377,7 +382,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        chain_of(self.n_components, self.start, self.allowed)
+        chain_of(self.n_components, self.start, self.allowed, 0, self.sticky)
         if check_integer("lags", self.lags, low=0) and self.emission != "regression":
             raise ValueError(
                 f'lags={self.lags} are those of emission="regression"; got emission={briefly(self.emission)}'
@@ -434,6 +439,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         before, now = self._law_of_fit(), getattr(law, "law", law)
         same = getattr(before, "n_covariates", 0) == getattr(now, "n_covariates", 0)
         return self._theta().law if same else None
+
+    def _keep(self, contest: Any, found: Any, ends: Any, on: OnData, rows: Rows) -> None:
+        super()._keep(contest, found, ends, on, rows)
+        if self.sticky:
+            self.log_likelihood_ += float(on.mixture.law.penalty(ends.theta.law)[0])  # type: ignore[attr-defined]
 
     def _warnings(self, contest: Any) -> list[str]:
         said = super()._warnings(contest)

@@ -44,6 +44,7 @@ class FittedMarkovModel(MixtureEstimator):
     bounds = None
     start: str | ArrayLike
     allowed: ArrayLike | None
+    sticky: float
     lags: int
     emissions_: tuple[Emission, ...]
     start_probabilities_: Array
@@ -56,7 +57,7 @@ class FittedMarkovModel(MixtureEstimator):
     def _chain(self) -> Chain | GatedChain:
         """Return the law of the states, with the covariates of the present fit."""
         width = 1 + len(self.gating_center_) if hasattr(self, "gating_center_") else 0
-        return chain_of(self.n_components, self.start, self.allowed, width)
+        return chain_of(self.n_components, self.start, self.allowed, width, self.sticky)
 
     def _density(self, has_gaps: bool = False) -> Any:
         return product_of(self.emissions_, self._feature_names(), has_gaps)
@@ -74,7 +75,7 @@ class FittedMarkovModel(MixtureEstimator):
 
     def _law_of_fit(self) -> Chain | GatedChain:
         width = self.gating_coef_.shape[2] if "gating_coef" in self.estimate_names_ else 0
-        return chain_of(self.n_components, self.start, self.allowed, width)
+        return chain_of(self.n_components, self.start, self.allowed, width, self.sticky)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
         with explained(X):

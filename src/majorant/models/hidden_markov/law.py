@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from majorant._numbers import briefly
-from majorant._validation import check_choice
+from majorant._validation import check_choice, check_real
 from majorant.laws import Chain, GatedChain
 from majorant.models.hidden_markov.sequences import Sequences
 
 
-def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: int = 0) -> Chain | GatedChain:
+def chain_of(
+    k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: int = 0, sticky: float = 0.0
+) -> Chain | GatedChain:
     """Return the law of the states; its steps depend on so many covariates, with the constant, or on none.
 
     Raises
@@ -30,6 +32,9 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: i
                 f"allowed must be True or False for each transition, shape ({k}, {k}), with one at least from every "
                 f"state; got {may.dtype} of shape {may.shape}"
             )
+    check_real("sticky", sticky, low=0.0, high=float(np.finfo(np.float64).max))
+    if width and sticky:
+        raise ValueError("with gating there are no counts of steps to add to: leave sticky out")
     if width and may is not None and not may.diagonal().all():
         raise ValueError("with gating a state may always stay: allow the diagonal of allowed")
     if isinstance(start, str):
@@ -38,13 +43,13 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: i
             raise ValueError("start='stationary' needs a way from every state to every other; allowed has none")
         if width and start == "stationary":
             raise ValueError("with gating transitions change, and have no stationary law: leave start='stationary' out")
-        return GatedChain(width, start, may) if width else Chain(start, may)
+        return GatedChain(width, start, may) if width else Chain(start, may, sticky)
     first = np.asarray(start, dtype=np.float64)
     if first.shape != (k,) or not (first >= 0).all() or abs(first.sum() - 1) > 1e-9:
         raise ValueError(
             f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {briefly(start)}"
         )
-    return GatedChain(width, first, may) if width else Chain(first, may)
+    return GatedChain(width, first, may) if width else Chain(first, may, sticky)
 
 
 def check_gated(name: str, given: Any, is_gated: bool) -> None:

@@ -20,6 +20,8 @@ def markov_summary(model: Any) -> Summary:
     k = len(model.weights_)
     left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0)]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
+    if model.sticky:
+        left.append(Fact("steps of staying added", model.sticky))
     blocks = [
         search_block(model.search_),
         Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
