@@ -100,3 +100,41 @@ def test_dates_as_text_are_times() -> None:
     plain = mj.HiddenMarkovModel(2, random_state=0).fit(x)
     by_time = mj.HiddenMarkovModel(2, random_state=0).fit(x[order], time=days[order])
     assert by_time.log_likelihood_ == plain.log_likelihood_
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        np.arange(80.0),
+        pd.date_range("2023-01-01", periods=80, freq="h"),
+        pd.period_range("1980Q1", periods=80, freq="Q").to_numpy(),
+        [f"{1980 + i // 4}Q{i % 4 + 1}" for i in range(80)],
+        pd.date_range("2023-01-01", periods=80).strftime("%Y-%m-%d").to_numpy(),
+    ],
+)
+def test_gaps_in_time_are_told(times: Any) -> None:
+    x, kept = np.random.default_rng(0).normal(size=(80, 1)), np.delete(np.arange(80), [20, 50, 51])
+    mj.HiddenMarkovModel(1).fit(x, time=times)
+    told = (
+        "2 steps of time are longer than the usual one, up to 3 times as long, after row 48. Every row is taken for one"
+    )
+    with pytest.warns(UserWarning, match=told):
+        mj.HiddenMarkovModel(1).fit(x[kept], time=np.asarray(times)[kept])
+    uneven = np.concatenate([np.arange(40), 3 * np.arange(14, 27)])
+    with pytest.warns(UserWarning, match="Times are not evenly spaced"):
+        mj.HiddenMarkovModel(1).fit(x[uneven], time=np.asarray(times)[uneven])
+
+
+def test_forecasts_are_tables() -> None:
+    table, _ = animals()
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(table, groups="animal", time="hour")
+    ahead = model.forecast(table, 3, groups="animal", time="hour")
+    assert repr(ahead) == "<forecast of x: 3 steps of 2 sequences>"
+    frame, (low, high) = ahead.to_frame(0.8), ahead.interval(0.8)
+    columns = ["sequence", "ahead", "x_mean", "x_low", "x_high", "probability_1", "probability_2"]
+    assert list(frame.columns) == columns and frame["sequence"].tolist() == ["a"] * 3 + ["b"] * 3
+    for name, values in (("x_mean", ahead.mean), ("x_low", low), ("x_high", high)):
+        np.testing.assert_array_equal(frame[name], values.ravel())
+    np.testing.assert_array_equal(frame["probability_2"], ahead.states[:, :, 1].ravel())
+    lines = mj.HiddenMarkovModel(2, emission="regression", lags=1, random_state=0).fit(table[["x"]])
+    assert "x_mean" in lines.forecast(table[["x"]], 2).to_frame().columns

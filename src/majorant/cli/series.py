@@ -27,11 +27,8 @@ from majorant.summary import counted
 
 if TYPE_CHECKING:
     from majorant.models.hidden_markov.formula import SeriesFormula
+from majorant.models.hidden_markov.gaps import MOST_GAPS, long_steps
 
-LONG = 1.5
-"""A step of time is long if it is longer than this times the usual one."""
-MOST_GAPS = 0.1
-"""Share of long steps beyond which times are not evenly spaced at all."""
 QUARTER = r"^\s*(\d{4})[- ]?[Qq]([1-4])\s*$"
 MONTH = r"^\s*(\d{4})-(\d{1,2})\s*$"
 DAY = 86_400e6
@@ -201,8 +198,7 @@ def _gaps(
     unit: str,
 ) -> tuple[str, ...]:
     """Return a sentence on steps of time that are longer than the usual one; refuse steps of no length."""
-    inner = np.flatnonzero(codes[1:] == codes[:-1])
-    steps = times[inner + 1] - times[inner]
+    inner, steps, long = long_steps(times, codes)
     assert columns.time is not None
     if (steps == 0).any():
         one, other = sorted(order[[inner[steps == 0][0], inner[steps == 0][0] + 1]] + 1)
@@ -216,7 +212,6 @@ def _gaps(
     if not len(steps):
         return ()
     usual = float(np.median(steps))
-    long = np.flatnonzero(steps > LONG * usual)
     if not len(long):
         return ()
     if len(long) > MOST_GAPS * len(steps):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -328,11 +329,12 @@ class FittedMarkovModel(MixtureEstimator):
         if self.emissions_[0].name == "regression":
             others = self._others_ahead(others, len(sequences), n_steps)
             before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
-            return forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
+            lines = forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
+            return replace(lines, columns=tuple(self._feature_names()[:1]))
         if others is not None:
             raise ValueError("rows of this fit are on no columns: leave future out")
         told = self.emissions_, self._feature_names(), self._estimates()
-        return forecast_of(*told, here, steps, sequences.names)
+        return replace(forecast_of(*told, here, steps, sequences.names), columns=tuple(self._feature_names()))
 
     def _others_ahead(self, future: Any, n_sequences: int, n_steps: int) -> Array:
         """Return other columns of the rows to come of a regression, (sequences, steps, columns)."""

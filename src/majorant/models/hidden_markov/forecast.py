@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from majorant._frames import data_frame
 from majorant._numbers import briefly
 from majorant._validation import check_real
 from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.emission import Emission
+from majorant.summary import counted
 
 
 def marginal_of(
@@ -27,7 +29,7 @@ def marginal_of(
     return part.marginals(estimates, column - part.first, X)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """The rows after the ends of sequences.
 
@@ -39,6 +41,8 @@ class Forecast:
         Expected rows.
     names : ndarray of shape (n_sequences,) or None
         Names of the sequences, where they have any.
+    columns : tuple of str
+        Names of the columns of `mean`.
     """
 
     states: Array
@@ -46,6 +50,36 @@ class Forecast:
     names: NDArray[Any] | None
     _marginals: tuple[Any, ...]
     _ranges: tuple[tuple[Array, bool], ...]
+    columns: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def __repr__(self) -> str:
+        n_sequences, n_steps, _ = self.states.shape
+        told = ", ".join(self.columns)
+        return f"<forecast of {told}: {counted(n_steps, 'step')} of {counted(n_sequences, 'sequence')}>"
+
+    def to_frame(self, level: float = 0.9) -> Any:
+        """Return means, intervals and probabilities of states as a data frame (pandas if installed, otherwise polars).
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Of the intervals.
+
+        Returns
+        -------
+        data frame
+            A row for each step of each sequence: ``sequence`` where they have names, ``ahead`` from 1, and for each
+            column its ``_mean``, ``_low`` and ``_high``; then ``probability_1`` and so on.
+        """
+        n_sequences, n_steps, k = self.states.shape
+        found: dict[str, Any] = {} if self.names is None else {"sequence": np.repeat(self.names, n_steps)}
+        found["ahead"] = np.tile(np.arange(1, n_steps + 1), n_sequences)
+        low, high = self.interval(level)
+        for j, name in enumerate(self.columns):
+            parts = zip(("mean", "low", "high"), (self.mean, low, high), strict=True)
+            found |= {f"{name}_{ending}": values[:, :, j].ravel() for ending, values in parts}
+        found |= {f"probability_{i + 1}": self.states[:, :, i].ravel() for i in range(k)}
+        return data_frame(found)
 
     def density(self, values: Any, column: int = 0) -> Array:
         """Return the densities of values of a column, or probabilities of counts and codes.

@@ -31,7 +31,7 @@ def with_lags(X: Array, sequences: Sequences, lags: int) -> Array:
     return np.concatenate([X[:, :1], found, X[:, 1:]], axis=1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LineForecast(Forecast):
     """The rows after the ends of sequences on lines: every row has a mixture of normal distributions of its own."""
 
@@ -60,7 +60,7 @@ class LineForecast(Forecast):
         return np.asarray(high[:, :, None])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DrawnForecast(LineForecast):
     """The rows after the ends of autoregressive sequences, from drawn paths; means are exact.
 

@@ -17,6 +17,7 @@ from majorant.data.chunks import Source
 from majorant.data.units import blocks_of
 from majorant.formulas import column_of, is_table
 from majorant.models.hidden_markov.emission import Emission
+from majorant.models.hidden_markov.gaps import warn_of_gaps
 
 Array = NDArray[np.float64]
 
@@ -117,6 +118,7 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     if time is not None:
         order = np.lexsort((ranks(time, n), codes))
         _refuse_equal(time, order, codes)
+        warn_of_gaps(time, order, codes)
     return X, Sequences(codes, order, names, lengths is not None or groups is not None)
 
 
