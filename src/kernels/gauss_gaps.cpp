@@ -1,5 +1,6 @@
 #include "gauss_gaps.hpp"
 
+#include <memory>
 #include <numeric>
 
 #include "gauss_pass.hpp"
@@ -168,6 +169,7 @@ bool gauss_gaps(int64_t n, const T* x, const double* w, const GaussMixture& g, d
     if (gauss_factor(k, d, g.type, g.covariances, factors.data(), whole.data()) >= 0) return false;
     std::vector<double> rows, weights;
     std::vector<int64_t> there, gone;
+    std::vector<std::unique_ptr<GaussTile<double>>> tiles(d + 1);  // by how many columns are observed
     const Patterns found = patterns(n, d, x);
     auto complete = [&] {
         const int64_t p = there.size(), own = 1 + p + second_moments(p, g.type);
@@ -218,7 +220,8 @@ bool gauss_gaps(int64_t n, const T* x, const double* w, const GaussMixture& g, d
             for (int64_t o = 0; o < p; o++) rows[i * p + o] = double(x[row * d + there[o]]);
             if (w) weights[i] = w[row];
         }
-        GaussTile<double> tile(k, p, g.type);
+        if (!tiles[p]) tiles[p] = std::make_unique<GaussTile<double>>(k, p, g.type);
+        GaussTile<double>& tile = *tiles[p];
         tile.set({k, p, g.type, means.data(), factors.data(), offsets.data()});
         const GaussTotals part = add_pass<double>(count, rows.data(), w ? weights.data() : nullptr, unit, beta, tile,
                                                   parts.data(), nullptr, nullptr);
