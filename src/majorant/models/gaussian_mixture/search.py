@@ -99,7 +99,7 @@ def contest_of(
     tol: float,
     max_iter: int,
     n_jobs: int | None,
-    is_raced: bool,
+    fills_few: bool,
 ) -> GaussianContest:
     """Return the search of some rows, in coordinates in which EM for the type does not depend on units.
 
@@ -114,8 +114,8 @@ def contest_of(
         See `GaussianMixture`; `tol` is what may be left to gain for each row.
     covariance_floor : float or None
         Smallest eigenvalue of a covariance, relative to the total one; None: chosen.
-    is_raced : bool
-        Whether starts are left to the search, so that rows with few gaps may be filled in.
+    fills_few : bool
+        Whether the search may fill in rows of which few have gaps.
     """
     precision, normal, whole, is_filled = rows.precision, None, rows, False
     rows = whole.searched(draws)
@@ -123,7 +123,7 @@ def contest_of(
     is_wide = len(points) < points.shape[1] and not kind.has_matrices
     if rows.n_missing:
         normal = total_gaussian(whole.data, whole.variances, DIAGONAL if is_wide else FULL)
-        has_few = is_raced and float(weights @ np.isnan(points).any(axis=1)) <= FEW_GAPS * float(weights.sum())
+        has_few = fills_few and float(weights @ np.isnan(points).any(axis=1)) <= FEW_GAPS * float(weights.sum())
         is_filled = n_components > 1 and (has_few or len(patterns(points)) > MOST_PATTERNS)
         points, precision = impute(normal, points), max(precision, STILL_PRECISION)
     points = points.astype(np.float64, copy=False)
