@@ -84,6 +84,17 @@ def test_gathered_rows_are_near_each_other() -> None:
     assert made.weights[changed].min() > 6 / 150 / 2
 
 
+def test_gathered_rows_may_lie_near_a_plane() -> None:
+    """Half of the gathered components are flatter than the rows nearest to one row are."""
+    x = np.random.default_rng(0).normal(size=(300, 3))
+    mixture = Mixture(np.array([0.5, 0.5]), np.zeros((2, 3)), np.stack([np.eye(3)] * 2), "full")
+    made = gathered(Solutions.of([mixture], x, np.ones(len(x))), 8.0, 40, np.random.default_rng(0))
+    changed = (made.means != mixture.means).any(axis=2)
+    values = np.linalg.eigvalsh(made.covariances[changed])
+    flat = values[:, 0] / values[:, 1] < 0.15
+    assert 10 < flat.sum() < 30
+
+
 def test_a_search_ends_where_starts_agree() -> None:
     """Two components of iris are found by nearly all starts: one round of perturbations confirms them."""
     report = mj.GaussianMixture(2, random_state=0).fit(load_iris().data).search_

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtr
 
-from majorant.solvers.covariance_types import DIAGONAL, SPHERICAL, TIED, Covariance
+from majorant.solvers.covariance_types import DIAGONAL, FULL, SPHERICAL, TIED, Covariance
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_em import EmStarts
 
@@ -39,6 +39,12 @@ FARTHEST_CUT = 2.5
 
 MOST_GATHERED = 4.0
 """Largest size of a component of rows that are gathered, as a multiple of the smallest one."""
+
+NEAR = 3.0
+"""Rows of which some span a plane, as a multiple of those that are gathered near it."""
+
+FLATNESS = 30.0
+"""Weight of the squared distance from a plane, beside that from a row."""
 
 RIDGE = 1e-2
 """Share of the covariance of a component that those of gathered rows get, so that none is singular."""
@@ -167,6 +173,8 @@ def gathered(solutions: Solutions, least: float, size: int, random: np.random.Ge
     within = solutions.within_best(metric)
     away = x - centres[:, None]
     distances = np.einsum("mnd,mnd->mn", away, _whitened(kind, within, away))
+    if kind is FULL and x.shape[1] > 1:
+        distances += _off_a_plane(within, away, distances, sizes, row_weights, random)
     order = np.argsort(distances, axis=1, kind="stable")
     before = np.cumsum(row_weights[order], axis=1) - row_weights[order]
     most = int((before < sizes[:, None]).sum(axis=1).max(initial=0))
@@ -181,6 +189,20 @@ def gathered(solutions: Solutions, least: float, size: int, random: np.random.Ge
         out.covariances[every, gone] = _steadied(kind, np.einsum("mn,mn...->m...", share, squares) + RIDGE * within)
     out.weights[every, gone] = sizes / total
     return of_shares(out)
+
+
+def _off_a_plane(
+    within: Array, away: Array, distances: Array, sizes: Array, row_weights: Array, random: np.random.Generator
+) -> Array:
+    """Return squared distances of rows from planes through a few near ones, many times over; zero for half of them."""
+    size, d = len(away), away.shape[2]
+    order = np.argsort(distances, axis=1, kind="stable")
+    near = np.maximum((np.cumsum(row_weights[order], axis=1) < NEAR * sizes[:, None]).sum(axis=1), 1)
+    chosen = np.take_along_axis(order, (random.random((size, d - 1)) * near[:, None]).astype(np.intp), axis=1)
+    z = np.einsum("mnd,med->mne", away, np.linalg.inv(np.linalg.cholesky(within)))
+    normal = np.linalg.svd(np.take_along_axis(z, chosen[:, :, None], axis=1))[2][:, -1]
+    factor = np.where(random.random(size) < 0.5, FLATNESS, 0.0)
+    return np.asarray(factor[:, None] * np.einsum("mnd,md->mn", z, normal) ** 2)
 
 
 def cut(solutions: Solutions, size: int, random: np.random.Generator) -> EmStarts:
