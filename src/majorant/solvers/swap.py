@@ -43,6 +43,9 @@ class SwapPlan:
         Independent descents from seeds, before the perturbations.
     patience : int
         Number of consecutive failed rounds that ends a descent.
+    brief : int
+        The same for a descent from a perturbation, which goes on with `patience` once it lies below the best. On tiny
+        data it is `patience`.
     accepted, progress : float
         Smallest relative decrease of a round that is kept, and the one below which it counts as failed.
     settle : float
@@ -55,16 +58,19 @@ class SwapPlan:
     returns: int
     starts: int = 1
     patience: int = 10
+    brief: int = 3
     accepted: float = 1e-7
     progress: float = 1e-5
     settle: float = 1e-5
     sweeps: int = 5
 
 
-EFFORTS = {"fast": SwapPlan(0, 0, patience=20), "default": SwapPlan(40, 4, 3), "best": SwapPlan(600, 20, 3)}
+EFFORTS = {"fast": SwapPlan(0, 0, patience=6), "default": SwapPlan(40, 4, 3), "best": SwapPlan(600, 20, 3, brief=10)}
 
 BULK = 3e5
 """Points times centres times columns above which there are fewer starts and perturbations."""
+WIDE, MANY = 10, 100
+"""Columns above which, and centres below which, perturbations cost more beside a start: there are fewer by default."""
 FINE = 4_000_000
 """Points times centres above which rounds of tiny decrease count as failed."""
 
@@ -125,7 +131,7 @@ def swap_search(
     effort : {"fast", "default", "best"} or SwapPlan
         "fast": one start, no perturbations. "default": three starts and at most 40 perturbations, fewer once four (or
         k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do. Above 300,000
-        points x centres x columns, one start, and perturbations in inverse proportion to the root of that size.
+        points x centres x columns, one start and fewer perturbations.
     max_passes : int
         Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
     on_sphere : bool
@@ -181,7 +187,9 @@ def swap_search(
             if not best > 0 or returns >= plan.returns:
                 break
             search.kick(2, anywhere=count % 3 == 2)
-            _descend(search, plan, n * (d + 10), lloyd=False)
+            _descend(search, replace(plan, patience=min(plan.brief, plan.patience)), n * (d + 10), lloyd=False)
+            if plan.brief < plan.patience and search.objective < best * (1 - 1e-9):
+                _descend(search, plan, n * (d + 10), lloyd=False)
             accepted, found = search.take_accepted(), search.objective
             optima.append(("perturbation", found))
             if found < best * (1 - 1e-9):
@@ -213,12 +221,16 @@ def _plan(effort: str | SwapPlan, n: int, d: int, k: int) -> SwapPlan:
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {list(EFFORTS)} or a SwapPlan; got {briefly(effort)}")
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
+    made = share
+    if effort == "default":
+        made *= min(1.0, max(share * math.sqrt(min(1.0, WIDE / max(d, 1))), k / MANY))
     plan = replace(
         plan,
-        perturbations=math.ceil(plan.perturbations * share),
+        perturbations=math.ceil(plan.perturbations * made),
         returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
         starts=plan.starts if share == 1 else 1,
-        patience=min(plan.patience, k + 2),  # with few centres there are few swaps
+        patience=min(max(plan.patience, k // 20), k + 2),  # with few centres there are few swaps
+        brief=plan.patience if 20 * n * k * d < BULK else max(plan.brief, k // 8),
     )
     if share < 0.5:
         plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1)
