@@ -141,3 +141,22 @@ def test_columns_of_a_switching_regression_without_an_effect_of_their_own_are_na
         warnings.simplefilter("error")
         alone = mj.HiddenMarkovModel(2, emission="regression", random_state=0).fit(table[:, :3])
     np.testing.assert_array_equal(alone.predict(table[:, :3]), model.predict(table))
+
+
+@pytest.mark.parametrize("of_largest", [True, False])
+def test_the_component_that_collapses_has_the_number_of_its_estimates(of_largest: bool) -> None:
+    """Two columns are equal in one of two groups; components are numbered by their size."""
+    draws = np.random.default_rng(0)
+    large, small = draws.normal(size=(30, 2)), 9 + draws.normal(size=(10, 2))
+    alike = large if of_largest else small
+    alike[:, 1] = alike[:, 0]
+    x = np.vstack([small, large])
+    for model in (
+        mj.LatentClassAnalysis(2, items="normal", correlated="all", random_state=0),
+        mj.HiddenMarkovModel(2, random_state=0),
+    ):
+        with pytest.warns(
+            ConvergenceWarning, match=f"the covariance of (class|state) {1 if of_largest else 2} .of 2. col"
+        ):
+            model.fit(x)
+        assert model.weights_[0] > model.weights_[1]

@@ -39,7 +39,7 @@ from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
-from majorant.models.mixture_summary import degenerate_sentence
+from majorant.models.mixture_summary import degenerate_sentence, renumbered
 from majorant.models.undetermined_covariances import dependent_columns, never_together, of_dependent, of_never_together
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
@@ -435,7 +435,7 @@ class MixtureEstimator(FittedMixture):
 
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
         """Return why the solution does not count; empty where it does."""
-        said = str(contest.judged(ends))
+        said = renumbered(str(contest.judged(ends)), order.tolist())
         self.dependent_ = dependent_columns(self._matrices(), contest.columns, contest.weights) if said else []
         return of_dependent(self.dependent_) or said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,16 @@ def degenerate_sentence(model: Any) -> str:
     return (
         f"No regular solution was found: {model.degeneracy_}. Do not compare it by its likelihood; {model._advice()}."
     )
+
+
+def renumbered(said: str, order: Sequence[int]) -> str:
+    """Return what is said of components, such as "2, 3 (of 3)", with the numbers that they have in some order."""
+    place = np.argsort(order) + 1
+
+    def moved(found: re.Match[str]) -> str:
+        return ", ".join(map(str, sorted(int(place[int(number) - 1]) for number in found[0].split(", "))))
+
+    return re.sub(r"\d+(, \d+)*(?= \(of )", moved, said)
 
 
 def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights",)) -> Section:
