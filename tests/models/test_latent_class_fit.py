@@ -192,7 +192,9 @@ def report_of(table: pd.DataFrame, folder: Path, k: str) -> str:
 def test_the_report_speaks_of_classes(tmp_path: Path) -> None:
     page = report_of(mixed(150)[0], tmp_path, "1:2")
     assert "number of classes" in page and "lasss" not in page
-    assert (tmp_path / "run" / "tables" / "criterion.csv").read_text().startswith("Classes,")
+    told = (tmp_path / "run" / "tables" / "criterion.csv").read_text()
+    criteria = "AIC,BIC,SABIC,ICL,Entropy R\u00b2,Smallest class"
+    assert told.startswith(f"Classes,Log-likelihood,Parameters,{criteria},Starts,At the best\n")
 
 
 @pytest.mark.parametrize("case", ["a class without complete rows", "a class of few rows"])

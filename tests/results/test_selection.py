@@ -308,3 +308,18 @@ def test_the_silhouette_is_of_clusterings_alone() -> None:
         mj.select(mj.KMeans(), _corners(), sample_weight=np.ones(100))
     with pytest.raises(TypeError, match=r"GaussianMixture is no clustering without a likelihood.*KMeans"):
         mj.select(mj.GaussianMixture(), _corners(), criterion="silhouette")
+
+
+def test_every_fit_with_a_likelihood_tells_what_a_paper_does() -> None:
+    X, k = _corners(), 4
+    found = mj.select(mj.GaussianMixture(random_state=0), X, n_components=[1, 2, k])
+    fitted, told = found.estimators[-1], found.candidates[-1].measures
+    assert told["aic"] == fitted.aic(X) and told["bic"] == found.candidates[-1].value == fitted.bic(X)
+    assert told["icl"] == fitted.icl(X) and told["smallest"] == fitted.weights_.min()
+    n, p = len(X), found.candidates[-1].n_parameters
+    assert told["sabic"] == pytest.approx(told["bic"] - p * np.log(n) + p * np.log((n + 2) / 24))
+    entropy = (told["icl"] - told["bic"]) / 2
+    assert told["entropy_r2"] == pytest.approx(1 - entropy / (n * np.log(k)))
+    assert "entropy_r2" not in found.candidates[0].measures  # one part has nothing to separate
+    assert found.to_frame()["sabic"].tolist() == [c.measures["sabic"] for c in found.candidates]
+    assert type(found).from_state(found.to_state()).candidates[-1].measures == told

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from majorant.models.base import LatentVariableModel
 from majorant.models.formula_estimator import through_formula
 from majorant.models.row_arguments import rows_as, with_row_arguments
+from majorant.registry import card_of
 from majorant.results.criteria import criteria
 
 
@@ -25,10 +28,30 @@ class LikelihoodModel(LatentVariableModel):
         """Return the log-likelihood of rows, their weight, and the entropy of the responsibilities."""
         raise NotImplementedError(f"{type(self).__name__} must define the likelihood of rows")
 
-    def _criteria(self, X: Any, **rows: Any) -> dict[str, float]:
-        """Return all information criteria by name."""
-        value, n, entropy = self._totals(X, **rows)
+    def _criteria(self, value: float, n: float, entropy: float) -> dict[str, float]:
+        """Return all information criteria by name, of the three totals of rows."""
         return criteria(-2 * value, n, self.n_parameters_, entropy)
+
+    @rows_as("_totals")
+    def information_criteria(self, X: Any, **rows: Any) -> dict[str, float]:
+        r"""Return all information criteria on rows (smaller is better), and how well the parts are separated.
+
+        Parameters
+        ----------
+        X, {rows}
+            As for `log_likelihood`.
+
+        Returns
+        -------
+        dict
+            ``aic``, ``aic3``, ``bic``, ``sabic``, ``caic``, ``clc``, ``icl`` and ``awe``; with several parts also
+            ``entropy_r2``, :math:`1 + \sum_{ik} r_{ik} \log r_{ik} / (n \log K)`, which is 1 where every row is sure.
+            Where groups of rows belong together it is left out.
+        """
+        value, n, entropy = self._totals(X, **rows)
+        found, k = self._criteria(value, n, entropy), len(getattr(self, "weights_", ()))
+        together = rows.get("groups") is not None and not card_of(self).in_order
+        return found if k < 2 or together else {**found, "entropy_r2": 1 - entropy / (n * float(np.log(k)))}
 
     @rows_as("_totals")
     def log_likelihood(self, X: Any, **rows: Any) -> float:
@@ -58,7 +81,7 @@ class LikelihoodModel(LatentVariableModel):
         -------
         float
         """
-        return self._criteria(X, **rows)["aic"]
+        return self._criteria(*self._totals(X, **rows))["aic"]
 
     @rows_as("_totals")
     def bic(self, X: Any, **rows: Any) -> float:
@@ -75,7 +98,7 @@ class LikelihoodModel(LatentVariableModel):
         -------
         float
         """
-        return self._criteria(X, **rows)["bic"]
+        return self._criteria(*self._totals(X, **rows))["bic"]
 
     @rows_as("_totals")
     def icl(self, X: Any, **rows: Any) -> float:
@@ -90,4 +113,4 @@ class LikelihoodModel(LatentVariableModel):
         -------
         float
         """
-        return self._criteria(X, **rows)["icl"]
+        return self._criteria(*self._totals(X, **rows))["icl"]

@@ -22,8 +22,9 @@ from majorant._frames import check_row_names
 from majorant._numbers import briefly, plural_of
 from majorant._progress import begin_stage, is_stopped, kept_when_stopped
 from majorant._validation import check_choice, check_integer
+from majorant.formulas import numbers_of
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
-from majorant.results.selection import CRITERIA, SILHOUETTE, UNDETERMINED, UNFITTED, Candidate, Selection
+from majorant.results.selection import CRITERIA, MEASURES, SILHOUETTE, UNDETERMINED, UNFITTED, Candidate, Selection
 from majorant.results.silhouettes import mean_silhouette
 
 _NO_CRITERION = "its criterion is no finite number"
@@ -236,6 +237,7 @@ def _fitted(
         else:
             fitted.fit(X, y, **arguments)
         value = criterion_of(fitted, criterion, X, y, arguments)
+        measures = _measures_of(fitted, X, y, arguments)
     except ValueError as error:
         reason = f"{UNFITTED}: {' '.join(str(error).split())}"
         return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
@@ -254,8 +256,24 @@ def _fitted(
         bool(getattr(fitted, "converged_", True)),
         excluded if regular else f"degenerate: {getattr(fitted, 'degeneracy_', '') or UNDETERMINED}",
         warned.end(),
+        measures,
     )
     return candidate, fitted
+
+
+def _measures_of(fitted: Any, X: Any, y: Any, arguments: Mapping[str, Any]) -> dict[str, float]:
+    """Return what is told of a fit with a likelihood beside the criterion that compares it."""
+    if not hasattr(fitted, "information_criteria"):
+        return {}
+    rows = {name: value for name, value in {"y": y, **arguments}.items() if value is not None}
+    if "weights" in rows and "formula" in rows:
+        weights = rows["weights"]
+        rows["sample_weight"] = numbers_of(X, weights, "weights") if isinstance(weights, str) else weights
+    takes = inspect.signature(fitted.information_criteria).parameters
+    found = fitted.information_criteria(X, **{name: value for name, value in rows.items() if name in takes})
+    if hasattr(fitted, "weights_"):
+        found["smallest"] = float(fitted.weights_.min())
+    return {name: found[name] for name in MEASURES if math.isfinite(found.get(name, math.nan))}
 
 
 def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,8 @@ from majorant._numbers import counted, number_format, plural_of, rounded
 from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
+MEASURES = ("aic", "bic", "sabic", "icl", "entropy_r2", "smallest")
+"""What is kept of every fit beside the criterion that compares them."""
 SILHOUETTE = "silhouette"
 """What compares clusterings without a likelihood; higher is better."""
 NEAR, NEAR_SILHOUETTE = 2.0, 0.02
@@ -52,6 +54,9 @@ class Candidate:
         Why it cannot be chosen; empty if it can.
     warnings : tuple of str
         Warnings of the fit.
+    measures : mapping of str to float
+        What a paper tells of every fit of a model with a likelihood, as far as it is finite: ``aic``, ``bic``,
+        ``sabic``, ``icl``, ``entropy_r2`` and ``smallest``, the least weight of a part.
     """
 
     size: int
@@ -65,6 +70,7 @@ class Candidate:
     converged: bool = True
     excluded: str = ""
     warnings: tuple[str, ...] = ()
+    measures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -286,6 +292,8 @@ class Selection:
         columns |= {name: [c.setting[name] for c in self.candidates] for name in names}
         columns[self.criterion] = [c.value for c in self.candidates]
         columns[self.objective_name.replace("-", "_")] = [c.objective for c in self.candidates]
+        told = [name for name in MEASURES if any(name in c.measures for c in self.candidates)]
+        columns |= {n: [c.measures.get(n, math.nan) for c in self.candidates] for n in told if n != self.criterion}
         for name in ("n_parameters", "n_starts", "n_hits", "regular", "converged", "excluded"):
             columns[name] = [getattr(c, name) for c in self.candidates]
         return data_frame(columns)

@@ -178,9 +178,9 @@ class FittedGaussianMixture(FittedMixture):
         data = Chunks(X, n_jobs=self.n_jobs)
         return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
 
-    def _criteria(self, X: Any, **rows: Any) -> dict[str, float]:
+    def _criteria(self, value: float, n: float, entropy: float) -> dict[str, float]:
         """Return the criteria; infinite where the floor set the likelihood, so that none chooses such a fit."""
-        found = super()._criteria(X, **rows)
+        found = super()._criteria(value, n, entropy)
         return dict.fromkeys(found, np.inf) if (self.variance_ratios_ < LEAST_RATIO).any() else found
 
     def certify(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import escaped, facts
@@ -9,15 +12,20 @@ from majorant.report.measures.memberships import Memberships
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import criteria as words
-from majorant.results.selection import Selection
+from majorant.report.words.grammar import capital
+from majorant.results.selection import MEASURES, Selection
 
 
 def criteria_section(fit: Fit) -> Section | None:
     """Build the section; without fits that were compared, None for a model without criteria and a degenerate fit."""
     selection = fit.run.selection
     if selection is not None:
-        said, table = words.of_selection(selection), criterion_table(selection)
-        return Section("criterion", "Criterion", escaped(selection.sentence), "", said, is_figure=False, table=table)
+        said, shown, every = words.of_selection(selection), criterion_table(selection), fits_table(selection)
+        figure = "" if every is None or every.is_on_page else shown.to_html()
+        table = shown if every is None else every
+        return Section(
+            "criterion", "Criterion", escaped(selection.sentence), figure, said, is_figure=False, table=table
+        )
     if not isinstance(fit, Memberships) or not fit.criteria or not fit.regular:
         return None
     return Section("criterion", "Criterion", words.headline(fit), _only(fit), words.notes(fit), is_figure=False)
@@ -39,6 +47,38 @@ def criterion_table(selection: Selection) -> Table:
         bold = [matrix.marked[0]] if matrix.marked is not None and matrix.marked[1] == j else []
         columns.append(Column(column.header, values, texts, markup, css="number", bold=bold))
     return Table("criterion", columns)
+
+
+def fits_table(selection: Selection) -> Table | None:
+    """Return one row for each fit, with all that a paper tells of it; None for models without a likelihood.
+
+    The page shows it where only the size was varied, and else the copies alone.
+    """
+    fits = selection.candidates
+    if not any(c.measures for c in fits):
+        return None
+    settings = list(fits[0].setting)
+    best = [fits.index(selection.best)] if selection.ranked else []
+    columns = [Column(words.row_name(selection), [c.size for c in fits], bold=best)]
+    columns += [Column(name.removesuffix("_type"), [str(c.setting[name]) for c in fits]) for name in settings]
+    columns.append(_measure(capital(selection.objective_name), [c.objective for c in fits], 2))
+    columns.append(Column("Parameters", [c.n_parameters for c in fits], css="number"))
+    for name in MEASURES:
+        values = [math.nan if c.excluded else c.measures.get(name, math.nan) for c in fits]
+        head = words.HEADS.get(name) or f"Smallest {selection.part}"
+        bold = best if name == selection.criterion else []
+        columns.append(_measure(head, values, 3 if name in ("entropy_r2", "smallest") else 2, bold))
+    columns.append(Column("Starts", [c.n_starts for c in fits], css="number"))
+    columns.append(Column("At the best", [c.n_hits for c in fits], css="number"))
+    if selection.excluded:
+        columns.append(Column("Excluded", [c.excluded for c in fits], css="prose", where="copies"))
+    return Table("criterion", columns, is_on_page=not settings)
+
+
+def _measure(head: str, values: list[float], decimals: int, bold: Collection[int] = ()) -> Column:
+    known = [value if math.isfinite(value) else None for value in values]
+    texts = [numbers.DASH if value is None else numbers.fixed(value, decimals) for value in known]
+    return Column(head, known, texts, css="number", bold=bold)
 
 
 def _only(fit: Memberships) -> str:

@@ -11,6 +11,8 @@ from majorant.results.selection import NEAR, NEAR_SILHOUETTE, SILHOUETTE, Select
 
 SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
 
+HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}
+
 
 def headline(fit: Memberships) -> str:
     """State the first criterion of a fit."""
