@@ -4,9 +4,9 @@ import pytest
 from majorant.engine.trace import Trace
 from majorant.report import Run
 from majorant.report.measures.clustering import Clustering
-from majorant.report.sections import profiles
-from majorant.report.words import clustering, clusters, convergence, pair, reproduce
-from majorant.report.words import silhouettes as silhouette_words
+from majorant.report.sections import clusters, profiles, reproduce
+from majorant.report.sections import silhouettes as silhouette_words
+from majorant.report.words import clustering, convergence, pair
 from majorant.report.words.convergence import History
 from majorant.results.silhouettes import Silhouettes
 

@@ -11,8 +11,9 @@ import pytest
 
 from majorant.report import Run, html_report, numbers
 from majorant.report.measures.mixture import Mixture
+from majorant.report.sections import criteria, uncertainty
 from majorant.report.sections.uncertainty import certainty_bins, most_unsure
-from majorant.report.words import criteria, mixture, uncertainty
+from majorant.report.words import mixture
 from majorant.results.selection import Candidate, Selection
 from majorant.solvers.normals import normals_of
 

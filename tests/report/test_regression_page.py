@@ -23,9 +23,9 @@ from majorant.report import Run, html_report, numbers, report
 from majorant.report.charts.marks import shaded_class
 from majorant.report.measures.lines import matching_order
 from majorant.report.measures.regression import Regression
-from majorant.report.sections import residuals
+from majorant.report.sections import optima, residuals
 from majorant.report.sections.estimates import Term
-from majorant.report.words import optima, regression, regularity
+from majorant.report.words import regression, regularity
 from majorant.solvers.responses import RESPONSES, Response
 
 from .markup import check_page

@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+from majorant._numbers import plural_of
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import escaped, facts
 from majorant.report.measures.memberships import Memberships
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
-from majorant.report.words import criteria as words
 from majorant.report.words.grammar import capital
-from majorant.results.selection import MEASURES, Selection
+from majorant.results.selection import MEASURES, NEAR, NEAR_SILHOUETTE, SILHOUETTE, Selection
 
 
 def criteria_section(fit: Fit) -> Section | None:
     """Build the section; without fits that were compared, None for a model without criteria and a degenerate fit."""
     selection = fit.run.selection
     if selection is not None:
-        said, shown, every = words.of_selection(selection), criterion_table(selection), fits_table(selection)
+        said, shown, every = of_selection(selection), criterion_table(selection), fits_table(selection)
         figure = "" if every is None or every.is_on_page else shown.to_html()
         table = shown if every is None else every
         return Section(
@@ -28,13 +28,13 @@ def criteria_section(fit: Fit) -> Section | None:
         )
     if not isinstance(fit, Memberships) or not fit.criteria or not fit.regular:
         return None
-    return Section("criterion", "Criterion", words.headline(fit), _only(fit), words.notes(fit), is_figure=False)
+    return Section("criterion", "Criterion", headline(fit), _only(fit), notes(fit), is_figure=False)
 
 
 def criterion_table(selection: Selection) -> Table:
     """Return the table of the criterion: one row per size, one column per setting, the best in bold type."""
     matrix = selection.matrix()
-    columns = [Column(words.row_name(selection), [row[0] for row in matrix.rows])]
+    columns = [Column(row_name(selection), [row[0] for row in matrix.rows])]
     for j, column in enumerate(matrix.columns[1:], 1):
         values = [row[j] for row in matrix.rows]
         found = [isinstance(value, float) for value in values]
@@ -59,13 +59,13 @@ def fits_table(selection: Selection) -> Table | None:
         return None
     settings = list(fits[0].setting)
     best = [fits.index(selection.best)] if selection.ranked else []
-    columns = [Column(words.row_name(selection), [c.size for c in fits], bold=best)]
+    columns = [Column(row_name(selection), [c.size for c in fits], bold=best)]
     columns += [Column(name.removesuffix("_type"), [str(c.setting[name]) for c in fits]) for name in settings]
     columns.append(_measure(capital(selection.objective_name), [c.objective for c in fits], 2))
     columns.append(Column("Parameters", [c.n_parameters for c in fits], css="number"))
     for name in MEASURES:
         values = [math.nan if c.excluded else c.measures.get(name, math.nan) for c in fits]
-        head = words.HEADS.get(name) or f"Smallest {selection.part}"
+        head = HEADS.get(name) or f"Smallest {selection.part}"
         bold = best if name == selection.criterion else []
         columns.append(_measure(head, values, 3 if name in ("entropy_r2", "smallest") else 2, bold))
     columns.append(Column("Starts", [c.n_starts for c in fits], css="number"))
@@ -83,3 +83,37 @@ def _measure(head: str, values: list[float], decimals: int, bold: Collection[int
 
 def _only(fit: Memberships) -> str:
     return facts([(name.upper(), numbers.fixed(value, 2), "") for name, value in fit.criteria.items()], "four-figures")
+
+
+HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}
+SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
+
+
+def headline(fit: Memberships) -> str:
+    """State the first criterion of a fit."""
+    (name, value), *_ = fit.criteria.items()
+    return f"The {name.upper()} is {numbers.fixed(value, 2)}: it says something only beside other sizes."
+
+
+def notes(fit: Memberships) -> list[str]:
+    """Explain the sign of the criteria, and how sizes are compared."""
+    how = f"<code>--k 1:6</code> fits one to six {fit.parts} and keeps the best."
+    return [SIGN, how if fit.run.command else "<code>majorant.select</code> compares several sizes."]
+
+
+def of_selection(selection: Selection) -> list[str]:
+    """Explain the sign of the criterion that compared fits, near ties, and what is left out."""
+    of_silhouettes = selection.criterion == SILHOUETTE
+    sign = escaped(selection.caption) if of_silhouettes else SIGN
+    texts = [sign + (" The best is in bold type." if selection.ranked else "")]
+    if selection.ranked and selection.near:
+        near = NEAR_SILHOUETTE if of_silhouettes else int(NEAR)
+        texts.append(f"<b>Near ties:</b> candidates with a difference below {near} are hardly distinguishable.")
+    texts += [f"<b>Excluded:</b> {escaped(reason)}" for reason in selection.exclusions]
+    texts += [f"<b>Note:</b> {escaped(sentence)}" for sentence in selection.look_out]
+    return texts
+
+
+def row_name(selection: Selection) -> str:
+    """Return the word for sizes."""
+    return capital(plural_of(selection.part))

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from majorant.report import numbers
 from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.lines import Drawn, draw_lines, ranges_of
+from majorant.report.charts.marks import N_COLOURS
 from majorant.report.charts.scales import Linear, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.section import Section
 from majorant.report.sections.lines import drawn_of
 from majorant.report.words import lines as words
-from majorant.report.words import optima as optima_words
+from majorant.report.words.grammar import capital, counted, in_prose, verb
 
 MOST_POINTS = 300
 
@@ -30,11 +31,9 @@ def optima_section(regression: Regression) -> Section | None:
     return Section(
         "optima",
         "The other optima",
-        optima_words.headline(regression),
-        figure(
-            "optima", optima_words.figure_label(regression), lambda size: draw_optima(size, solutions, drawn, *names)
-        ),
-        optima_words.notes(regression, len(drawn[0].x)),
+        headline(regression),
+        figure("optima", figure_label(regression), lambda size: draw_optima(size, solutions, drawn, *names)),
+        notes(regression, len(drawn[0].x)),
     )
 
 
@@ -54,7 +53,7 @@ def draw_optima(size: Size, solutions: Sequence[Optimum], drawn: Sequence[Drawn]
         x1, y1 = left + column * (width + gap), 24 + head + row * (height + head + foot)
         x_scale, y_scale = Linear(*x_range, x1, x1 + width), Linear(*y_range, y1 + height, y1)
         canvas.text(x1, y1 - 25, numbers.objective(solution.log_likelihood, "log-likelihood"), "strong")
-        canvas.text(x1, y1 - 8, optima_words.caption(solution, i), "quiet")
+        canvas.text(x1, y1 - 8, caption(solution, i), "quiet")
         left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + width)
         draw_lines(canvas, one, x_scale, y_scale, 2.0, f"optimum-{i}")
         canvas.rect(x1, y1, width, height, "frame")
@@ -64,3 +63,57 @@ def draw_optima(size: Size, solutions: Sequence[Optimum], drawn: Sequence[Drawn]
     bottom_title(canvas, x_name, size.width, bottom + 8, size.width)
     canvas.height = bottom + 16
     return canvas
+
+
+MANY = 0.2
+"""Share of rows with different components from which on two solutions count as different."""
+
+
+def headline(regression: Regression) -> str:
+    """State how the next solution differs from the fit."""
+    other = regression.solutions[1]
+    moved, n = regression.n_moved(other), regression.n_rows
+    name = "The second optimum" if other.regular else "The solution that was left out"
+    gap = abs(other.log_likelihood - regression.objective)
+    side = "higher" if other.log_likelihood > regression.objective else "lower"
+    who = f"{name}, {numbers.distance(gap)} {side},"
+    if moved == 0:
+        return f"{who} gives every row to the same component."
+    story = "differs strongly: it " if moved > MANY * n else ""
+    return f"{who} {story}gives {numbers.integer(moved)} of {numbers.integer(n)} rows to another component."
+
+
+def caption(solution: Optimum, place: int) -> str:
+    """Return the text under the log-likelihood of a solution, as plain text."""
+    if not solution.regular:
+        return "left out"
+    starts = f"{numbers.integer(solution.n_starts)} start{'' if solution.n_starts == 1 else 's'}"
+    if place == 0:
+        return f"the fit, {starts}" if solution.n_starts else "the fit"
+    return starts if solution.n_starts else "another optimum"
+
+
+def notes(regression: Regression, n_drawn: int) -> list[str]:
+    """Explain the panels, and what follows from them."""
+    solutions, n = regression.solutions, regression.n_rows
+    shown = counted(n_drawn, "row") if n_drawn < n else f"The same {counted(n, 'row', words=False)}"
+    texts = [f"{capital(shown)} under each solution, and its log-likelihood. The fit stands first."]
+    if 1 < regression.k <= N_COLOURS:
+        texts.append("<b>Colours</b> follow the components of the fit that share most rows with them.")
+    regular = [s for s in solutions[1:] if s.regular]
+    unseen = regression.search.n_distinct - 1 - len(regular)
+    if unseen > 0 and len(regular) >= 2:
+        texts.append(f"{capital(counted(unseen, 'poorer solution'))} {verb(unseen, 'is', 'are')} not shown.")
+    if regular and regression.n_moved(regular[0]) > MANY * n and regression.objective - regular[0].log_likelihood < 10:
+        texts.append(
+            f"<b>What to conclude:</b> optima this close that disagree this much say that {in_prose(regression.k)} "
+            "components are perhaps not the right number. Try one more."
+        )
+    if any(not s.regular for s in solutions[1:]):
+        texts.append("The last one is higher but not regular, so it is not the answer; see above.")
+    return texts
+
+
+def figure_label(regression: Regression) -> str:
+    """State what the figure shows, as plain text."""
+    return f"The same rows with the lines of {counted(len(regression.solutions), 'solution')}, side by side"

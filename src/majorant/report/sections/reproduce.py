@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers as number_types
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,6 @@ from majorant.report.fit import Fit
 from majorant.report.html import escaped, shortened
 from majorant.report.numbers import integer
 from majorant.report.section import Section
-from majorant.report.words import reproduce as words
 
 LONGEST_VALUE = 40
 LONGEST_LINE = 76
@@ -29,9 +29,9 @@ def reproduce_section(fit: Fit) -> Section:
     return Section(
         "reproduce",
         "Reproduce",
-        words.headline(params),
+        headline(params),
         f'<pre>{escaped(code)}</pre><dl class="settings">{rows}</dl>',
-        words.notes(fit.run.command, params),
+        notes(fit.run.command, params),
         is_figure=False,
     )
 
@@ -67,3 +67,27 @@ def _as_code(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name!r}: {_as_code(one)}" for name, one in value.items()) + "}"
     return " ".join(repr(value).split())
+
+
+def headline(params: Mapping[str, Any]) -> str:
+    """State whether the run can be repeated, in one sentence."""
+    if "random_state" not in params:
+        return "The settings of this run."
+    if isinstance(params["random_state"], number_types.Integral):
+        return "The same table, settings and seed give this page again."
+    if params["random_state"] is None:
+        return "No seed was set, so another run may take other starts."
+    return "A generator of random numbers was passed, so another run may take other starts."
+
+
+def notes(command: str, params: Mapping[str, Any]) -> list[str]:
+    """Explain the files beside the page, and what to change for an exact repetition."""
+    texts = []
+    if command:
+        texts.append(
+            "Next to this file: <code>model.majorant</code>, <code>assignments.csv</code>, <code>summary.json</code> "
+            "and, in <code>tables</code>, the tables of this page."
+        )
+    if params.get("random_state", 0) is None:
+        texts.append("Set <code>random_state</code> to a number to get the same starts again.")
+    return texts

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from majorant.report import numbers
 from majorant.report.charts.axes import left_axis
 from majorant.report.charts.labels import Shelf, text_width
-from majorant.report.charts.marks import component_class
+from majorant.report.charts.marks import N_COLOURS, component_class
 from majorant.report.charts.scales import Linear, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.clustering import Clustering
 from majorant.report.section import Section
-from majorant.report.words import silhouettes as words
+from majorant.report.words.grammar import in_prose, opening
 from majorant.results.silhouettes import Silhouettes
 
 TOP, BOTTOM = 34.0, 194.0
@@ -50,9 +50,9 @@ def silhouettes_section(clustering: Clustering) -> Section | None:
     return Section(
         "silhouettes",
         "Silhouettes",
-        words.headline(silhouettes),
+        headline(silhouettes),
         figure("silhouettes", label, lambda size: draw_silhouettes(size, silhouettes, clustering.k)),
-        words.notes(silhouettes, clustering.k),
+        notes(silhouettes, clustering.k),
     )
 
 
@@ -66,7 +66,7 @@ def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
     clusters = np.flatnonzero(np.bincount(silhouettes.labels, minlength=k))
     gap = 10.0 if len(clusters) <= 3 else 4.0 if len(clusters) <= 20 else 1.5
     pitch = (size.width - LEFT - gap * (len(clusters) - 1)) / len(silhouettes.values)
-    named = words.spoken_of(silhouettes)
+    named = spoken_of(silhouettes)
     blocks: list[Block] = []
     counts = Shelf(10)
     x = LEFT
@@ -114,3 +114,55 @@ def _bars(values: NDArray[np.float64], x: float, pitch: float, scale: Linear) ->
         chunk = values[i : i + together]
         steps.append(f"V{coordinate(scale(float(chunk.mean())))}H{coordinate(x + pitch * (i + len(chunk)))}")
     return "".join([*steps, f"V{coordinate(zero)}Z"])
+
+
+ALIKE = 0.05
+
+
+def spoken_of(silhouettes: Silhouettes) -> int | None:
+    """Return the cluster to name: that of most negative silhouettes, otherwise the loosest if any is loose."""
+    negative = silhouettes.negative
+    if negative.max() > negative.sum() / 2:
+        return int(negative.argmax())
+    means = silhouettes.cluster_means
+    alike = negative.sum() == 0 and np.nanmax(means) - np.nanmin(means) < ALIKE
+    return None if alike else int(np.nanargmin(means))
+
+
+def headline(silhouettes: Silhouettes) -> str:
+    """State how many rows are closer to another cluster, in one sentence."""
+    negative, named = silhouettes.negative, spoken_of(silhouettes)
+    n, total = int(negative.sum()), len(silhouettes.values)
+    of = f"{numbers.integer(total)} {'sampled ' if silhouettes.sampled else ''}rows"
+    subject = f"{opening(n) if n else 'None'} of {of} would suit another cluster better"
+    if named is None:
+        return f"{subject}; the clusters hold together about equally well."
+    cluster, n_there = f"cluster {named + 1}", int(negative[named])
+    if n == 1:
+        return f"{subject}; it is in {cluster}."
+    if n and n_there == n:
+        return f"{subject}; {'both' if n == 2 else 'all of them'} are in {cluster}."
+    if n_there > n / 2:
+        return f"{subject}; {numbers.integer(n_there)} of them are in {cluster}."
+    if n:
+        subject += f", in {in_prose(int((negative > 0).sum()))} clusters"
+    return f"{subject}; {cluster} is the loosest."
+
+
+def notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
+    """Explain the silhouettes."""
+    texts = [
+        "<b>One thin bar per row</b>, sorted within its cluster; the width of a block is the cluster\u2019s size. "
+        "The dashed line is its mean. Bars below zero are rows that another cluster would suit better."
+    ]
+    named = spoken_of(silhouettes)
+    if n_clusters > N_COLOURS and named is not None:
+        texts.append(f"Cluster {named + 1} is in colour.")
+    if silhouettes.sampled:
+        texts.append(f"Drawn from {sample(silhouettes)}.")
+    return texts
+
+
+def sample(silhouettes: Silhouettes) -> str:
+    """State which rows were sampled."""
+    return f"{numbers.integer(len(silhouettes.values))} rows, equally spaced within each cluster"

@@ -14,8 +14,7 @@ from majorant.report.measures.memberships import CLEAR
 from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
-from majorant.report.words import uncertainty as words
-from majorant.report.words.grammar import capital
+from majorant.report.words.grammar import capital, opening, verb
 
 MOST_LISTED = 10
 STEP = 0.05
@@ -34,9 +33,9 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
     return Section(
         "uncertainty",
         "Uncertainty",
-        words.headline(mixture),
+        headline(mixture),
         figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts, mixture.part)),
-        words.notes(mixture, MOST_LISTED),
+        notes(mixture, MOST_LISTED),
         table=_list(mixture, listed),
     )
 
@@ -101,3 +100,29 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
             Column(probability, values, [numbers.fixed(v, 3) for v in values], (), "Probability", "number"),
         ]
     return Table("unsure-rows", columns, css="below", dense=True)
+
+
+def headline(mixture: Mixture) -> str:
+    """State how many rows clearly belong to one component, in one sentence."""
+    n, clear = mixture.n_rows, mixture.n_clear
+    unsure = n - clear
+    if not unsure:
+        return f"Every row belongs to one {mixture.part} with a probability above {CLEAR:.1f}."
+    if clear < n / 2:
+        return f"The {mixture.parts} overlap: only {numbers.integer(clear)} of {numbers.integer(n)} rows are clear-cut."
+    subject = f"{opening(unsure) if unsure < 100 else numbers.integer(unsure)} of {numbers.integer(n)} rows"
+    return f"{subject} {verb(unsure, 'is', 'are')} unsure of {verb(unsure, 'its', 'their')} {mixture.part}."
+
+
+def notes(mixture: Mixture, n_listed: int) -> list[str]:
+    """Explain the bars and the list."""
+    texts = [
+        f"<b>Each bar counts rows</b> by the probability of their own {mixture.part}, as the fit sees it: 1 is "
+        f"certain. Rows up to {CLEAR:.1f} are unsure."
+    ]
+    unsure = mixture.n_rows - mixture.n_clear
+    if unsure:
+        listed = "They are listed" if unsure <= n_listed else f"The {n_listed} most unsure are listed"
+        texts.append(f"{listed} with the two {mixture.parts} between which they stand.")
+    texts.append("<b>Note:</b> these probabilities hold if the fitted model is right.")
+    return texts
