@@ -124,7 +124,7 @@ def test_states_are_those_of_the_path_and_have_their_own_name() -> None:
     assert (mixture.labels != mixture.responsibilities.argmax(axis=1)).any()
     np.testing.assert_array_equal(mixture.labels, model.predict(x))
     source = html_report(mixture.run)
-    names = r'id="[^"]*"|aria-labelledby="[^"]*"|components\.(csv|tex)|<style.*?</style>|n_components'
+    names = r'id="[^"]*"|href="#[^"]*"|aria-labelledby="[^"]*"|components\.(csv|tex)|<style.*?</style>|n_components'
     assert "component" not in re.sub(names, "", source, flags=re.DOTALL)
 
 
