@@ -4,10 +4,10 @@ import pytest
 from majorant.engine.trace import Trace
 from majorant.report import Run
 from majorant.report.measures.clustering import Clustering
-from majorant.report.sections import clusters, profiles, reproduce
+from majorant.report.sections import clusters, convergence, pair, profiles, reproduce
 from majorant.report.sections import silhouettes as silhouette_words
-from majorant.report.words import clustering, convergence, pair
-from majorant.report.words.convergence import History
+from majorant.report.sections.convergence import History
+from majorant.report.words import clustering
 from majorant.results.silhouettes import Silhouettes
 
 from .stand_in import CARD, falling_trace, make_run, starts_at

@@ -16,7 +16,7 @@ import majorant as mj
 from majorant.registry import card_of
 from majorant.report import Run, html_report
 from majorant.report.measures.classification import Classification
-from majorant.report.words import latent_classes as words
+from majorant.report.sections import latent_classes as words
 
 from .markup import check_page
 from .test_page import ODD_NAMES

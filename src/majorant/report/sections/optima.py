@@ -12,8 +12,8 @@ from majorant.report.charts.scales import Linear, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.section import Section
+from majorant.report.sections import lines as words
 from majorant.report.sections.lines import drawn_of
-from majorant.report.words import lines as words
 from majorant.report.words.grammar import capital, counted, in_prose, verb
 
 MOST_POINTS = 300

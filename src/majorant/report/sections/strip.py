@@ -16,7 +16,7 @@ from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.partition import Partition
 from majorant.report.numbers import between
 from majorant.report.section import Section
-from majorant.report.words import pair as words
+from majorant.report.sections import pair as words
 from majorant.report.words.grammar import capital
 from majorant.results.silhouettes import thinned_rows
 

@@ -10,8 +10,8 @@ from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.mixture import Mixture
 from majorant.report.measures.series import Series
 from majorant.report.section import Section
+from majorant.report.sections import states as words
 from majorant.report.table import Column, Table
-from majorant.report.words import states as words
 
 MOST_STATES = 8
 """States up to which the steps are drawn."""
