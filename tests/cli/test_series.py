@@ -292,3 +292,14 @@ def test_a_formula_of_series_that_cannot_be_is_refused_in_words(majorant: Callab
     ):
         answer = majorant("fit", "hmm", "t.csv", *options, "--k", "2", "--out", "run")
         assert answer.status != 0 and words in answer.words, answer.words
+
+
+def test_emissions_and_transitions_are_set_by_lists(majorant: Callable[..., Any]) -> None:
+    random, s = np.random.default_rng(0), np.repeat([0, 1], 40)
+    step, angle = random.gamma(1.0 + 3 * s, 20.0 + 80 * s), random.vonmises(3.0 - 3 * s, 1.0 + 3 * s)
+    pl.DataFrame({"step": step, "angle": angle}).write_csv("t.csv")
+    settings = ("--set", "emission=gamma,von_mises", "--set", "allowed=[[1,1],[0,1]]", "--set", "start=[1,0]")
+    answer = majorant("fit", "hmm", "t.csv", "--k", "2", *settings, "--out", "run")
+    assert answer.status == 0, answer.words
+    model = mj.load("run/model.majorant")
+    assert model.transitions_[1, 0] == 0 and model.step_means_[1, 0] > model.step_means_[0, 0]

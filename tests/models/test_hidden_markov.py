@@ -393,7 +393,7 @@ def test_a_saved_model_says_the_same(tmp_path: Path) -> None:
         ({"emission": "poisson"}, {}, "counts are whole numbers"),
         ({"start": "equal"}, {}, "start must be one of"),
         ({"start": [0.5, 0.6]}, {}, "2 probabilities that add up to 1"),
-        ({"allowed": np.eye(3, dtype=bool)}, {}, "allowed must be True or False"),
+        ({"allowed": np.eye(3, dtype=bool)}, {}, "allowed must be True or False, or 1 or 0"),
         ({"allowed": np.eye(2, dtype=bool), "start": "stationary"}, {}, "needs a way from every state"),
         ({}, {"lengths": [10, 10]}, "lengths add up to 20; X has 300 rows"),
         ({}, {"lengths": [300], "groups": np.zeros(300)}, "give one of them"),

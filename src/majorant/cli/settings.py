@@ -141,10 +141,11 @@ def _parsed_setting(card: ModelCard, setting: str, names: Sequence[str], option:
 
 
 def _parsed_value(text: str) -> Any:
-    """Parse a Python number, truth value, None, list or tuple; anything else is text."""
+    """Parse a Python number, truth value, None, list or tuple, or names with commas between; anything else is text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+        names = text.split(",")
+        return names if len(names) > 1 and all(map(str.isidentifier, names)) else text

@@ -27,10 +27,11 @@ def chain_of(
         may = None
     else:
         may = np.asarray(allowed)
+        may = may.astype(bool) if may.dtype.kind in "iu" and np.isin(may, (0, 1)).all() else may
         if may.shape != (k, k) or may.dtype.kind != "b" or not may.any(axis=1).all():
             raise ValueError(
-                f"allowed must be True or False for each transition, shape ({k}, {k}), with one at least from every "
-                f"state; got {may.dtype} of shape {may.shape}"
+                f"allowed must be True or False, or 1 or 0, for each transition (row to column), shape ({k}, {k}), "
+                f"with one at least from every state; got {may.dtype} of shape {may.shape}"
             )
     check_real("sticky", sticky, low=0.0, high=float(np.finfo(np.float64).max))
     if width and sticky:
