@@ -101,3 +101,10 @@ def test_a_table_may_come_by_standard_input(
     assert pl.read_csv("p.csv").height == 60
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
     assert "majorant: standard input is empty." in majorant("fit", "kmeans", "-", "--out", "other").words
+
+
+def test_a_bound_that_is_out_of_reach_is_told_without_a_warning(majorant: Callable[..., Any], tmp_path: Path) -> None:
+    X = np.random.default_rng(0).integers(0, 2, size=(600, 40))
+    pl.DataFrame(X, schema=[f"q{i}" for i in range(40)]).write_csv(tmp_path / "t.csv")
+    answer = majorant("fit", "kmeans", "t.csv", "--k", "3", "--set", "effort=fast", "--out", "run", "--no-report")
+    assert (answer.status, answer.err) == (0, "")

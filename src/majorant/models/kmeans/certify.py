@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from majorant.data.chunks import Chunks
 from majorant.data.directions import unit_rows
 from majorant.data.measure import empirical_measure
 from majorant.models.kmeans.nearest_rows import OBJECTIVES, Metric
@@ -36,7 +37,7 @@ def certificate(
     if seconds is not None:
         affordable = effort_within(float(seconds), X.shape[0], X.shape[1], len(centres))
         if affordable is None:
-            objective = -model.score(X, sample_weight=weights) if sizes is None else model.inertia_
+            objective = model._fitted.objective(Chunks(X, weights=weights)) if sizes is None else model.inertia_
             name = OBJECTIVES[model.metric]
             return Certificate(0.0, objective, f"none within {seconds:.2g} seconds", objective_name=name)
         with threadpool_limits(limits=1, user_api="blas"):  # threads that wait for each other cost processor time
