@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from majorant.cli.runs import TABLE_NAMES
+from majorant.cli.runs import FIGURE_NAMES, TABLE_NAMES
 from majorant.report import Column, Report, Run, Table, latex, report
 from majorant.report.html import visible
 
@@ -79,7 +80,7 @@ def records(table: Table) -> list[dict[str, str]]:
 def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, Report]) -> None:
     page, tables = made[name].html, made[name].tables
     assert [table for table in tables if table in EXPECTED[name]] == EXPECTED[name]
-    assert set(tables) <= set(TABLE_NAMES)
+    assert set(tables) <= set(TABLE_NAMES) and set(made[name].figures) <= set(FIGURE_NAMES)
     assert page.count("<table") == sum(table.is_on_page for table in tables.values())
     for table in tables.values():
         body = table.to_html().split("<thead>")[1]
@@ -87,6 +88,20 @@ def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, R
     texts = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.S)
     expected = [text for table in tables.values() for text in (table.to_csv(), table.to_latex())]
     assert [html.unescape(text) for text in texts] == expected
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_picture_of_a_page_opens_alone(name: str, made: dict[str, Report]) -> None:
+    page, found = made[name].html, made[name].figures
+    assert len(found) == page.count('<svg class="wide"') and "search" in found
+    for text in found.values():
+        root = ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg" and root.get("aria-label")
+        style = root[0].text or ""
+        assert "var(" not in style and "color-mix" not in style and ".fill-1 { fill: #12489a" in style
+        rules = set(re.findall(r"\.([\w-]+)", style))
+        used = {css for node in root.iter() for css in (node.get("class") or "").split()}
+        assert used <= rules, used - rules
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -242,7 +257,10 @@ def test_fit_writes_the_tables_beside_the_report(tmp_path: Path, monkeypatch: py
     fit = ["fit", "kmeans", "t.csv", "--k", "2", "--out", "run", "--quiet"]
     assert main(fit) == 0
     folder = Path("run/tables")
-    assert sorted(path.name for path in folder.iterdir()) == ["clusters.csv", "clusters.tex"]
+    written = [f"{name}.{ending}" for name in ("clusters", "columns") for ending in ("csv", "tex")]
+    assert sorted(path.name for path in folder.iterdir()) == written
+    pictures = Path("run/figures")
+    assert "search.svg" in {path.name for path in pictures.iterdir()}
     page = html.unescape(Path("run/report.html").read_text(encoding="utf-8"))
     for path in folder.iterdir():
         assert path.read_text(encoding="utf-8") in page
@@ -256,7 +274,7 @@ def test_fit_writes_the_tables_beside_the_report(tmp_path: Path, monkeypatch: py
     (folder / "criterion.csv").write_text("of an earlier run")
     assert main([*fit, "--force"]) == 0 and not (folder / "criterion.csv").exists()
     assert main([*fit, "--force", "--no-report"]) == 0
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"] and not pictures.exists()
     (folder / "notes.txt").unlink()
     assert main([*fit, "--force", "--no-report"]) == 0 and not folder.exists()
     folder.write_text("a file")

@@ -27,6 +27,7 @@ from majorant.cli.request import FitRequest
 from majorant.cli.runs import (
     ASSIGNMENTS,
     CHECKPOINT,
+    FIGURES,
     MODEL,
     REPORT,
     SUMMARY,
@@ -49,6 +50,7 @@ _WHAT = {
     ASSIGNMENTS: "one row for each row of the table",
     SUMMARY: "every number on this screen",
     TABLES: "the report's tables, as CSV and as LaTeX; of classes, a figure",
+    FIGURES: "the report's pictures, as SVG",
     CHECKPOINT: "the same command with --resume goes on from here",
 }
 
@@ -121,9 +123,8 @@ def screen(run: FittedRun) -> list[str]:
     whats = _WHAT if run.matrix.bags is None else {**_WHAT, ASSIGNMENTS: "one row for each bag, with its region"}
     if standardised:
         whats = {**whats, MODEL: "the fitted model, of standardised columns"}
-    written = {*_writers(run), *([TABLES] if run.request.report and (out / TABLES).is_dir() else [])}
-    if run.is_stopped:
-        written.add(CHECKPOINT)
+    folders = [name for name in (TABLES, FIGURES) if run.request.report and (out / name).is_dir()]
+    written = {*_writers(run), *folders, *([CHECKPOINT] if run.is_stopped else [])}
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
     if run.card.in_order:

@@ -14,7 +14,7 @@ from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
-from majorant.cli.runs import FIGURE, REPORT, TABLES, Recipe, read_run
+from majorant.cli.runs import FIGURE, FIGURES, REPORT, TABLES, Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix
 from majorant.cli.tables import SourceTable, read_table
 from majorant.registry import card_of
@@ -25,7 +25,7 @@ from majorant.report.sections.columns import ColumnUse
 def rewrite_report(folder: Path) -> Path:
     """Write report.html of a run again, from its model and its table.
 
-    Missing tables are written; existing ones are kept, as the user may have changed them.
+    Missing tables and figures are written; existing ones are kept, as the user may have changed them.
     """
     estimator, recipe = read_run(folder)
     table = recipe.categories.apply(_same_table(folder, recipe))
@@ -100,13 +100,15 @@ def write_report(
     made = report(run)
     with replacing(path) as stream:
         stream.write(made.html.encode("utf-8"))
-    folder = path.parent / TABLES
+    files = {f"{FIGURES}/{name}.svg": text for name, text in made.figures.items()}
     for name, table in made.tables.items():
-        folder.mkdir(exist_ok=True)
-        for file, text in ((f"{name}.csv", table.to_csv()), (f"{name}.tex", table.to_latex())):
-            if not (folder / file).exists():
-                with replacing(folder / file) as stream:
-                    stream.write(text.encode("utf-8"))
+        files |= {f"{TABLES}/{name}.csv": table.to_csv(), f"{TABLES}/{name}.tex": table.to_latex()}
+    for name, text in files.items():
+        file = path.parent / name
+        file.parent.mkdir(exist_ok=True)
+        if not file.exists():
+            with replacing(file) as stream:
+                stream.write(text.encode("utf-8"))
     is_drawn = "class-profile" in made.tables and estimator.regular_ and find_spec("matplotlib") is not None
     if is_drawn and not (path.parent / FIGURE).exists():
         _draw_profile(path.parent / FIGURE, run)

@@ -29,6 +29,7 @@ REPORT = "report.html"
 ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
 TABLES = "tables"
+FIGURES = "figures"
 TABLE_NAMES = (
     "assignment",
     "bivariate-residuals",
@@ -60,6 +61,42 @@ TABLE_NAMES = (
 """Names of the report's tables, by which those of an earlier run are removed."""
 FIGURE = f"{TABLES}/class-profile.pdf"
 """The figure of a latent class analysis."""
+FIGURE_NAMES = (
+    "certificate",
+    "class-profile",
+    "class-profiles",
+    "classes",
+    "classification",
+    "clusters",
+    "components",
+    "confusion",
+    "convergence",
+    "embedding",
+    "estimates",
+    "fit",
+    "latent-classes",
+    "map",
+    "neighbours",
+    "numbers-of-classes",
+    "optima",
+    "optimality",
+    "pair",
+    "populations",
+    "probabilities",
+    "profiles",
+    "prototypes",
+    "quantiles",
+    "residuals",
+    "search",
+    "separation",
+    "silhouettes",
+    "states",
+    "topics",
+    "transitions",
+    "uncertainty",
+    "views",
+)
+"""Names of the sections that have pictures."""
 CHECKPOINT = "checkpoint.majorant"
 FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY, CHECKPOINT)
 
@@ -200,9 +237,10 @@ def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
     return renamed
 
 
-def table_files() -> list[str]:
-    """Return the files that a report's tables, and its figure, may have in the folder of a run."""
-    return [FIGURE, *(f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex"))]
+def copied_files() -> list[str]:
+    """Return the files that a report's tables and pictures may have in the folder of a run."""
+    tables = [f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex")]
+    return [FIGURE, *tables, *(f"{FIGURES}/{name}.svg" for name in FIGURE_NAMES)]
 
 
 def check_free(folder: Path, force: bool) -> None:
@@ -227,11 +265,12 @@ def _check_free(folder: Path, force: bool) -> None:
             raise CommandError(
                 f"{folder} holds no {MODEL}: --force replaces runs alone.", "Choose another --out, or empty the folder."
             )
-    if (folder / TABLES).is_file():
-        raise CommandError(
-            f"{folder / TABLES} is a file; a run writes a folder of that name.", "Choose another --out, or rename it."
-        )
-    for name in (*FILES, *table_files()):
+    for name in (TABLES, FIGURES):
+        if (folder / name).is_file():
+            raise CommandError(
+                f"{folder / name} is a file; a run writes a folder of that name.", "Choose another --out, or rename it."
+            )
+    for name in (*FILES, *copied_files()):
         if (folder / name).is_dir():  # a rename onto it would fail when others have already been replaced
             raise CommandError(
                 f"{folder / name} is a folder; a run writes a file of that name.", "Choose another --out."
@@ -294,11 +333,11 @@ def write_run(folder: Path, writers: Mapping[str, Writer], *, force: bool = Fals
 
 def _swap(folder: Path, draft: Path) -> None:
     """Let a draft take the place of an earlier run's folder, with the files that no run writes."""
-    ours = {*FILES, *table_files()}
+    ours = {*FILES, *copied_files()}
     for path in folder.rglob("*"):
         name = path.relative_to(folder)
         if path.is_dir() and not path.is_symlink():
-            if name.as_posix() != TABLES:
+            if name.as_posix() not in (TABLES, FIGURES):
                 (draft / name).mkdir(parents=True, exist_ok=True)
         elif name.as_posix() not in ours:
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
@@ -329,10 +368,11 @@ def _replace_files(folder: Path, draft: Path) -> None:
         (draft / name).replace(folder / name)
     if not was_a_run:
         return
-    for name in {REPORT, CHECKPOINT, *table_files()}.difference(written):
+    for name in {REPORT, CHECKPOINT, *copied_files()}.difference(written):
         (folder / name).unlink(missing_ok=True)
-    if (folder / TABLES).is_dir() and not any((folder / TABLES).iterdir()):
-        (folder / TABLES).rmdir()
+    for copies in (folder / TABLES, folder / FIGURES):
+        if copies.is_dir() and not any(copies.iterdir()):
+            copies.rmdir()
 
 
 def _existing_parent(folder: Path) -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 from majorant import __version__
 from majorant._numbers import article
 from majorant.registry import ModelCard, card_of, named
+from majorant.report.figures import figures
 from majorant.report.html import escaped, facts, shortened
 from majorant.report.kinds import KINDS, LAST
 from majorant.report.run import Run
@@ -33,10 +34,13 @@ class Report:
         The page.
     tables : mapping of str to Table
         The tables on it by name; each has ``to_csv()``, ``to_latex()`` and ``to_html()``.
+    figures : mapping of str to str
+        The pictures on it by name of their section, each as an SVG file that opens alone.
     """
 
     html: str
     tables: Mapping[str, Table]
+    figures: Mapping[str, str]
 
     def __repr__(self) -> str:
         return f"Report({len(self.html.encode()) // 1000} kB, tables {', '.join(self.tables)})"
@@ -75,7 +79,7 @@ def html_report(run: Run) -> str:
 
 
 def report(run: Run) -> Report:
-    r"""Return the page of a fitted model, and its tables as shown there.
+    r"""Return the page of a fitted model, and its tables and pictures as shown there.
 
     Parameters
     ----------
@@ -115,7 +119,8 @@ def report(run: Run) -> Report:
         section for build in (*kind.sections, *_brought(card), *LAST) if (section := build(measured)) is not None
     ]
     tables = {section.table.name: section.table for section in sections if section.table is not None}
-    return Report(_page(run, card, kind.header(measured), sections), tables)
+    pictures = figures(sections, _resource("page.css"))
+    return Report(_page(run, card, kind.header(measured), sections), tables, pictures)
 
 
 def _brought(card: ModelCard) -> Iterator[Any]:
