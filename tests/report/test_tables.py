@@ -90,6 +90,22 @@ def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, R
     assert [html.unescape(text) for text in texts] == expected
 
 
+def test_coefficients_stand_side_by_side_with_errors_stars_and_criteria(made: dict[str, Report]) -> None:
+    run_of_it = RUNS["estimates"]()
+    model, table = run_of_it.estimator, made["estimates"].tables["coefficients"]
+    rows = {row["Parameter"]: row for row in records(table)}
+    for j in range(model.n_components):
+        column = f"Component {j + 1}"
+        assert float(rows["Intercept"][column]) == model.intercept_[j]
+        assert float(rows["Intercept, standard error"][column]) == model.standard_errors_["intercept"][j]
+    assert float(rows["BIC"]["Component 1"]) == model.bic_ and float(rows["Rows"]["Component 1"]) == len(run_of_it.X)
+    shown = dict(zip(table.columns[0].values, table.columns[1].shown, strict=True))
+    z = abs(model.intercept_[0] / model.standard_errors_["intercept"][0])
+    assert shown["Intercept"].count("*") == sum(float(z) > limit for limit in (1.96, 2.576, 3.291))
+    assert "*" not in shown["Weight"] and shown["Intercept, standard error"].startswith("(")
+    assert "Standard errors, or" in table.to_latex().splitlines()[-2]
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_every_picture_of_a_page_opens_alone(name: str, made: dict[str, Report]) -> None:
     page, found = made[name].html, made[name].figures
@@ -118,7 +134,8 @@ def test_copies_are_whole_tables(name: str, made: dict[str, Report]) -> None:
         assert not re.search(r"(?<!\\)[%#~]", text)
         assert len(re.findall(r"(?<!\\)\$", text)) % 2 == 0
         assert lines[0] == "% \\usepackage{booktabs}"
-        assert [text.count(f"\\{rule}rule") for rule in ("top", "mid", "bottom")] == [1, 1 + table.has_total, 1]
+        n_inner = 1 + table.has_total + len(table.rules)
+        assert [text.count(f"\\{rule}rule") for rule in ("top", "mid", "bottom")] == [1, n_inner, 1]
 
 
 def test_the_csv_has_all_digits(made: dict[str, Report]) -> None:

@@ -40,6 +40,7 @@ TABLE_NAMES = (
     "classes",
     "classification",
     "clusters",
+    "coefficients",
     "columns",
     "components",
     "confusion",

@@ -118,7 +118,7 @@ def report(run: Run) -> Report:
     sections = [
         section for build in (*kind.sections, *_brought(card), *LAST) if (section := build(measured)) is not None
     ]
-    tables = {section.table.name: section.table for section in sections if section.table is not None}
+    tables = {table.name: table for section in sections for table in section.tables}
     pictures = figures(sections, _resource("page.css"))
     return Report(_page(run, card, kind.header(measured), sections), tables, pictures)
 

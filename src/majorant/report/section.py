@@ -46,6 +46,8 @@ class Section:
         Whether `figure` is a drawing.
     table : Table or None
         The table below the figure, with its copies.
+    further : Table or None
+        A table of the same numbers in another form, of which the page has the copies.
     """
 
     name: str
@@ -55,9 +57,14 @@ class Section:
     notes: list[str] = field(default_factory=list)
     is_figure: bool = True
     table: Table | None = None
+    further: Table | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        return [table for table in (self.table, self.further) if table is not None]
 
     def render(self) -> str:
-        shown = self.figure + ("" if self.table is None else self.table.with_copies(self.label))
+        shown = self.figure + "".join(table.with_copies(self.label) for table in self.tables)
         block = f"<figure>{shown}</figure>" if self.is_figure else f'<div class="block">{shown}</div>'
         note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
         return (

@@ -42,6 +42,8 @@ class Column:
         Where the column is included: on the page, in the copies, or both.
     bold : collection of int
         Rows whose cells are in bold type.
+    aligns : bool
+        Whether LaTeX pads its numbers so that their points align.
     """
 
     head: str
@@ -52,6 +54,7 @@ class Column:
     css: str = ""
     where: Literal["everywhere", "page", "copies"] = "everywhere"
     bold: Collection[int] = ()
+    aligns: bool = True
 
     @property
     def is_number(self) -> bool:
@@ -100,6 +103,10 @@ class Table:
         Whether the page shows the table; otherwise it can only be copied, as the numbers behind a figure.
     only_in_copies : collection of int
         Rows that the page leaves out.
+    rules : collection of int
+        Rows above which LaTeX has a line.
+    note : str
+        What LaTeX says below the table.
     """
 
     name: str
@@ -110,6 +117,8 @@ class Table:
     has_total: bool = False
     is_on_page: bool = True
     only_in_copies: Collection[int] = ()
+    rules: Collection[int] = ()
+    note: str = ""
 
     def __post_init__(self) -> None:
         lengths = {len(part) for c in self.columns for part in (c.values, c.shown, c.cells)}
@@ -191,12 +200,15 @@ class Table:
             r"\midrule",
         ]
         for i in range(self.n_rows):
-            if self.has_total and i == self.n_rows - 1:
+            if i in self.rules or (self.has_total and i == self.n_rows - 1):
                 lines.append(r"\midrule")
             elif i and i in self.groups:
                 lines.append(r"\addlinespace")
             lines.append(line([column[i] for column in cells]))
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        lines.append(r"\bottomrule")
+        if self.note:
+            lines.append(f"\\multicolumn{{{len(copied)}}}{{l}}{{\\footnotesize {latex.escaped(self.note)}}}")
+        return "\n".join([*lines, r"\end{tabular}", ""])
 
     def with_copies(self, caption: str = "") -> str:
         """Return the table with its copies (CSV, LaTeX) below it."""
@@ -249,7 +261,9 @@ def _csv_cell(value: Value) -> str:
 
 
 def _latex_cells(column: Column) -> list[str]:
-    cells = latex.aligned(column.shown) if column.is_number else [latex.escaped(text) for text in column.shown]
+    written = latex.number if column.is_number else latex.escaped
+    is_aligned = column.is_number and column.aligns
+    cells = latex.aligned(column.shown) if is_aligned else [written(text) for text in column.shown]
     return [f"\\textbf{{{cell}}}" if i in column.bold else cell for i, cell in enumerate(cells)]
 
 

@@ -18,6 +18,7 @@ from majorant.report.html import column_name, escaped
 from majorant.report.measures.mixture import Mixture
 from majorant.report.measures.regression import Regression
 from majorant.report.section import Section
+from majorant.report.sections.coefficients import coefficients_table
 from majorant.report.table import Column, Table
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words import regression as words
@@ -111,6 +112,9 @@ def estimates_section(regression: Regression) -> Section:
         words.components_notes(regression, shown, len(features)),
         is_figure=False,
         table=_table(terms(regression, shown, features), regression.k),
+        further=coefficients_table(regression, terms(regression, shown, sorted(features)))
+        if regression.k == shown
+        else None,
     )
 
 
@@ -154,6 +158,7 @@ def mixture_estimates_section(mixture: Mixture) -> Section | None:
         mixture_words.estimates_notes(mixture, len(left_out)),
         is_figure=False,
         table=replace(_table(listed, mixture.k, mixture.part), only_in_copies=rows),
+        further=coefficients_table(mixture, listed) if k <= MOST_COMPONENTS else None,
     )
 
 
