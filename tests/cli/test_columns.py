@@ -43,7 +43,7 @@ def test_every_column_is_told(majorant: Callable[..., Any], tmp_path: Path) -> N
         "left out, text, another in every row: bird",
         "left out, a date: seen",
         "left out, text: sex",
-        '"inches": the same as "size" (correlation above 0.999)',
+        '"inches": says what "size" says (correlation above 0.999)',
         '"year": constant',
         '"income": skewed, few rows lie far out; its logarithm may serve better',
     ):

@@ -39,7 +39,7 @@ def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tu
             notes.append("looks like an id" + ("" if is_left_out else "; --features can leave it out"))
         notes += _notes(frame[name], is_left_out=is_left_out)
         if name in copies:
-            notes.append(f'the same as "{copies[name]}" (correlation above {SAME:g})')
+            notes.append(copies[name])
         found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes)))
     return tuple(found)
 
@@ -73,7 +73,7 @@ def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
 
 
 def _copies(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, str]:
-    """Return columns that say the same as an earlier one, by its name."""
+    """Say of columns that are nearly a linear function of an earlier one which one it is."""
     numeric = [name for name in names if is_numeric(frame[name])][:MOST_COMPARED]
     if len(numeric) < 2 or frame.height < 3:
         return {}
@@ -84,8 +84,14 @@ def _copies(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, str]:
     centred = values - values.mean(axis=0)
     norms = np.sqrt((centred**2).sum(axis=0))
     unit = np.divide(centred, norms, out=np.zeros_like(centred), where=norms > 0)
-    alike = np.abs(np.tril(unit.T @ unit, -1)) >= SAME
-    return {numeric[j]: numeric[int(alike[j].argmax())] for j in np.flatnonzero(alike.any(axis=1))}
+    correlations = np.tril(unit.T @ unit, -1)
+    alike = np.abs(correlations) >= SAME
+    said = {}
+    for j in np.flatnonzero(alike.any(axis=1)):
+        i = int(alike[j].argmax())
+        sign = "above " if correlations[j, i] > 0 else "below -"
+        said[numeric[j]] = f'says what "{numeric[i]}" says (correlation {sign}{SAME:g})'
+    return said
 
 
 def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
