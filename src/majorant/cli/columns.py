@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from majorant._cells import code_for_missing
 from majorant.cli.errors import listed
-from majorant.cli.matrix import Columns, id_columns, is_numeric
+from majorant.cli.matrix import Columns, Matrix, id_columns, is_numeric
+from majorant.cli.tables import SourceTable
 from majorant.cli.text_tables import options_for_numbers
 from majorant.report.sections.columns import LEFT_OUT, ColumnUse
 
@@ -18,6 +20,8 @@ SKEWED = 3.0
 """Skewness, in standard deviations cubed, of a column in which few rows lie far out."""
 MOST_COMPARED, MOST_ROWS = 300, 20_000
 """Columns and rows up to which correlations are computed."""
+MOST_OF_THE_VARIANCE = 0.8
+"""Share of the variance beyond which one column decides the clusters."""
 DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T]|$)|^\d{1,2}:\d{2}(:\d{2})?$"
 
 
@@ -108,3 +112,39 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
                 if note != "text":
                     noted.setdefault(note, []).append(f'"{use.name}"')
     return lines + [f"{listed(names)}: {note}" for note, names in noted.items()]
+
+
+def of_codes(table: SourceTable, names: Sequence[str]) -> list[str]:
+    """Return a sentence on numbers that seem to be codes for missing cells; none if there are none."""
+    met: dict[int, list[str]] = {}
+    for name in names:
+        values = table.frame[name].drop_nulls().unique()
+        code = code_for_missing(values.to_list()) if values.dtype.is_numeric() or values.dtype == pl.String else None
+        if code is not None:
+            met.setdefault(code, []).append(f'"{name}"')
+    return [
+        f"{code} stands in {listed(own)}: if it means a missing cell, read the table with --na {code}."
+        for code, own in met.items()
+    ]
+
+
+def of_constant_columns(columns: Columns, matrix: Matrix) -> list[str]:
+    """Return a warning that names columns with one value in every row."""
+    constant = (matrix.values.min(axis=0) == matrix.values.max(axis=0)).nonzero()[0]
+    names = ", ".join(f'"{columns.features[j]}"' for j in constant)
+    return [f"Constant columns: {names}. They do not distinguish clusters."] if names else []
+
+
+def of_one_column(columns: Columns, matrix: Matrix) -> list[str]:
+    """Return a warning about a column that has most of the variance, and so dominates the sum of squares."""
+    values = matrix.values / max(float(np.abs(matrix.values).max()), np.finfo(float).tiny)
+    means = np.average(values, axis=0, weights=matrix.weights)
+    variances = np.average((values - means) ** 2, axis=0, weights=matrix.weights)
+    first = int(variances.argmax())
+    if len(variances) == 1 or not variances[first] > MOST_OF_THE_VARIANCE * variances.sum():
+        return []
+    share = int(100 * variances[first] / variances.sum())
+    return [
+        f'"{columns.features[first]}" has {share} % of the variance of all {len(variances)} columns, so it decides the '
+        "clusters almost alone: with --standardise every column counts alike."
+    ]

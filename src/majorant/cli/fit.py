@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.exceptions import ConvergenceWarning
 
-from majorant._cells import code_for_missing
 from majorant._numbers import plural_of
 from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
 from majorant.cli.categories import Categories
-from majorant.cli.columns import column_uses
+from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
 from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
@@ -54,8 +53,6 @@ _MOST_CERTIFIED = 200_000
 _BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
 """CPU time of a bound: at most this share of that of the fit, or this many seconds."""
 _NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
-_MOST_OF_THE_VARIANCE = 0.8
-"""Share of the variance beyond which one column decides the clusters."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +208,8 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         _certify(estimator, given.frame, matrix, worked)
     summary: Summary = estimator.summary()
     if card.objective_name == "SSE":
-        warned += [*(_of_one_column(columns, matrix) if units is None else []), *_of_constant_columns(columns, matrix)]
-    said = [*_of_codes(table, [name for name in columns.all if name in table.frame.columns]), *said]
+        warned += [*(of_one_column(columns, matrix) if units is None else []), *of_constant_columns(columns, matrix)]
+    said = [*of_codes(table, [name for name in columns.all if name in table.frame.columns]), *said]
     stopped = [STOPPED] if is_stopped() else []
     look_out = tuple(dict.fromkeys([*stopped, *said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
@@ -261,42 +258,6 @@ def _is_unsized(request: FitRequest, card: ModelCard) -> bool:
     is_set = any(setting.partition("=")[0].strip() == card.size_parameter for setting in request.settings)
     has_parts = card.size_parameter is not None and card.kind in ("clustering", "mixture", "regression")
     return has_parts and request.k is None and not is_set
-
-
-def _of_codes(table: SourceTable, names: Sequence[str]) -> list[str]:
-    """Return a sentence on numbers that seem to be codes for missing cells; none if there are none."""
-    met: dict[int, list[str]] = {}
-    for name in names:
-        values = table.frame[name].drop_nulls().unique()
-        code = code_for_missing(values.to_list()) if values.dtype.is_numeric() or values.dtype == pl.String else None
-        if code is not None:
-            met.setdefault(code, []).append(f'"{name}"')
-    return [
-        f"{code} stands in {listed(own)}: if it means a missing cell, read the table with --na {code}."
-        for code, own in met.items()
-    ]
-
-
-def _of_constant_columns(columns: Columns, matrix: Matrix) -> list[str]:
-    """Return a warning that names columns with one value in every row."""
-    constant = (matrix.values.min(axis=0) == matrix.values.max(axis=0)).nonzero()[0]
-    names = ", ".join(f'"{columns.features[j]}"' for j in constant)
-    return [f"Constant columns: {names}. They do not distinguish clusters."] if names else []
-
-
-def _of_one_column(columns: Columns, matrix: Matrix) -> list[str]:
-    """Return a warning about a column that has most of the variance, and so dominates the sum of squares."""
-    values = matrix.values / max(float(np.abs(matrix.values).max()), np.finfo(float).tiny)
-    means = np.average(values, axis=0, weights=matrix.weights)
-    variances = np.average((values - means) ** 2, axis=0, weights=matrix.weights)
-    first = int(variances.argmax())
-    if len(variances) == 1 or not variances[first] > _MOST_OF_THE_VARIANCE * variances.sum():
-        return []
-    share = int(100 * variances[first] / variances.sum())
-    return [
-        f'"{columns.features[first]}" has {share} % of the variance of all {len(variances)} columns, so it decides the '
-        "clusters almost alone: with --standardise every column counts alike."
-    ]
 
 
 def _criteria(estimator: Any, given: Given) -> dict[str, float]:
