@@ -33,18 +33,21 @@ inline double series(double f) {
     return value * f * f;
 }
 
-inline double clipped(double x) { return std::min(std::max(x, -largest), largest); }
+// Of what is not a number, a bound: it has no nearest whole number.
+inline double clipped(double x) { return std::min(largest, std::max(-largest, x)); }
 
 inline double exp_of(double x) {
     const Reduced at = reduced(clipped(x));
-    return two_to(at.power) * (series(at.rest) + at.rest + 1.0);
+    const double value = two_to(at.power) * (series(at.rest) + at.rest + 1.0);
+    return x == x ? value : x;
 }
 
 // exp(x) - 1 - x: near zero the difference has as many digits as the exponential.
 inline double excess(double x) {
     const Reduced at = reduced(clipped(x));
     const double scale = two_to(at.power), small = series(at.rest);
-    return at.power == 0 ? small : scale * small + (scale * at.rest + (scale - 1.0)) - x;
+    const double value = at.power == 0 ? small : scale * small + (scale * at.rest + (scale - 1.0)) - x;
+    return x == x ? value : x;
 }
 
 // log(1 + e) for e in [0, 1], to the last digits of itself.
@@ -58,7 +61,10 @@ inline double log_of_one_and(double e) {
 }
 
 // log(1 + x) for any x >= 0.
-inline double log_of_one_and_any(double x) { return x <= 1.0 ? log_of_one_and(x) : log_of_positive(1.0 + x); }
+inline double log_of_one_and_any(double x) {
+    const double above = x < infinity<double> ? log_of_positive(1.0 + x) : x;
+    return x <= 1.0 ? log_of_one_and(x) : above;
+}
 
 // The same places of all columns of a tile of rows, and what depends on the rows alone.
 struct Tile {

@@ -182,7 +182,7 @@ def test_numbers_of_classes_are_side_by_side_in_one_table(table: pl.DataFrame) -
     told = model.fit_statistics(table.select(model.items_.names))
     at = model.n_components - 1
     assert found["SABIC"][at] == pytest.approx(told.sabic) and found["ICL"][at] == pytest.approx(told.icl)
-    assert Path("run/tables/class-profile.pdf").read_bytes().startswith(b"%PDF")
+    assert Path("run/figures/class-profile.pdf").read_bytes().startswith(b"%PDF")
     classes, direct = (
         pl.read_csv("run/tables/classification.csv"),
         model.classification(table.select(model.items_.names)),

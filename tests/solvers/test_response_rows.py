@@ -88,3 +88,22 @@ def test_a_derived_family_is_not_taken_for_the_one_it_is_derived_from() -> None:
     derived: Response = Doubled()
     found = ResponseRows(derived, rows.columns, rows.y, rows.offset, rows.trials).log_density(coef, dispersion)
     np.testing.assert_allclose(found, 2 * rows.log_density(coef, dispersion), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_what_is_not_a_number_stays_so(name: str) -> None:
+    rows, coef, dispersion = drawn(name)
+    coef[1, 0] = np.nan
+    found = rows.log_density(coef, dispersion)
+    assert np.isnan(found[1]).all() and np.isfinite(found[[0, 2, 3, 4]]).all()
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_endless_predictors_have_no_density(name: str) -> None:
+    rows, coef, dispersion = drawn(name)
+    assert rows.trials is not None
+    is_high = rows.y > (rows.trials / 2 if name == "binomial" else rows.y.mean())
+    far = response_rows(rows.response, rows.columns.T, rows.y, np.where(is_high, -1e200, 1e200), rows.trials)
+    with np.errstate(over="ignore"):
+        density = far.log_density(coef, dispersion)
+    assert not np.isnan(density).any() and (density < -300).all()

@@ -49,8 +49,8 @@ _WHAT = {
     MODEL: "the fitted model",
     ASSIGNMENTS: "one row for each row of the table",
     SUMMARY: "every number on this screen",
-    TABLES: "the report's tables, as CSV and as LaTeX; of classes, a figure",
-    FIGURES: "the report's pictures, as SVG",
+    TABLES: "the report's tables, as CSV and as LaTeX",
+    FIGURES: "the report's pictures, as files",
     CHECKPOINT: "the same command with --resume goes on from here",
 }
 

@@ -60,7 +60,7 @@ TABLE_NAMES = (
     "views",
 )
 """Names of the report's tables, by which those of an earlier run are removed."""
-FIGURE = f"{TABLES}/class-profile.pdf"
+FIGURE = f"{FIGURES}/class-profile.pdf"
 """The figure of a latent class analysis."""
 FIGURE_NAMES = (
     "certificate",

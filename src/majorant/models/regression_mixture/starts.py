@@ -225,8 +225,9 @@ class Starts:
         order = np.argsort(lost, axis=1)
         weights = units.weights[order]
         before = np.cumsum(weights, axis=1) - weights
-        shares = np.empty_like(lost)
-        np.put_along_axis(shares, order, weights * (before < mass[:, None]), axis=1)
+        last = (before < mass[:, None]).sum(axis=1, keepdims=True) - 1
+        most = np.take_along_axis(lost, np.take_along_axis(order, last, axis=1), axis=1)
+        shares = units.weights * (lost <= most)  # machines sort equal losses in different orders: all of them are in
         return weighted_fits(self.rows, units.per_row(shares, axis=1), n_steps=2, ridge=1e-6)
 
     def replaced(self, draws: np.random.Generator, bases: Sequence[Theta], size: int, least: float) -> Theta:

@@ -61,7 +61,8 @@ def comparison_section(classes: LatentClasses) -> Section | None:
         values: list[Any] = [None if value is None or value != value else value for value in found[name]]
         decimals = 3 if name in FEW else 0 if name in ("classes", "n_parameters", "hits") else 2
         texts = [numbers.DASH if value is None else numbers.fixed(float(value), decimals) for value in values]
-        bold = [values.index(min(values))] if name in ("aic", "bic", "sabic", "caic", "icl") else []
+        known = [value for value in values if value is not None]
+        bold = [values.index(min(known))] if known and name in ("aic", "bic", "sabic", "caic", "icl") else []
         columns.append(Column(head, values, texts, css="number", bold=bold))
     head, notes = "Numbers of classes side by side.", words.comparison_notes()
     table = Table("numbers-of-classes", columns)

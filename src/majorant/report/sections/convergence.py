@@ -41,7 +41,7 @@ def convergence_section(fit: Fit) -> Section | None:
         "Convergence",
         headline(history, n_iter, fit.converged),
         block,
-        notes(history, fit.converged, drawn=drawn),
+        notes(history, fit.converged, drawn=drawn, is_stopped=fit.search.is_stopped),
         is_figure=drawn,
     )
 
@@ -228,7 +228,7 @@ def headline(history: History, n_iter: int, converged: bool) -> str:
     return f"The fit converged after {iterations}; the {history.subject} {history.worsened} {rises}."
 
 
-def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
+def notes(history: History, converged: bool, *, drawn: bool, is_stopped: bool = False) -> list[str]:
     """Explain the figure, and what deserves attention."""
     texts = []
     if drawn and history.has_bound:
@@ -250,7 +250,9 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
             f"In {counted(n, 'iteration')} the fit explored: it minimised bounds that lie above the objective, "
             "so that it could leave the local optimum nearest to its start. The band is the gap between the two."
         )
-    if not converged:
+    if not converged and is_stopped:
+        texts.append("<b>Note:</b> the fit was stopped by hand.")
+    elif not converged:
         texts.append("<b>Note:</b> the limit of iterations ended the fit. Raise max_iter to let it converge.")
     return texts
 

@@ -46,6 +46,8 @@ def quantiles_section(regression: Regression) -> Section | None:
     shown = [j for j in _shown(regression) if regression.sizes[j] >= FEWEST_IN_QUANTILES]
     if not shown:
         return None
+    most = MOST_QUANTILES // len(shown)
+    few = f" At most {most} of each component are drawn." if any(regression.sizes[j] > most for j in shown) else ""
     label = "Quantiles of the residuals of each component against those of a normal distribution"
     return Section(
         "quantiles",
@@ -54,7 +56,7 @@ def quantiles_section(regression: Regression) -> Section | None:
         figure("quantiles", label, lambda size: draw_quantiles(size, regression, shown)),
         [
             "<b>Each dot is a row</b>: its residual against the one that normal noise would have at its rank. Dots on "
-            "the line are as normal noise; above it at the right, large residuals are larger.",
+            "the line are as normal noise; above it at the right, large residuals are larger." + few,
             "Errors, intervals and criteria take the noise as normal.",
         ],
     )
