@@ -112,9 +112,11 @@ def test_gaps_of_time_are_told(majorant: Callable[..., Any]) -> None:
          "2 quarters after row 9"),
         ([f"2024-01-{day:02d} {hour:02d}:00" for day in range(1, 4) for hour in range(24) if (day, hour) != (2, 5)],
          "2 hours after row 29"),
+        ([*range(20231222, 20231232), *range(20240101, 20240112), 20240113, 20240114], "2 days after row 21"),
+        ([202401, 202402, 202404, *range(202405, 202413), *range(202501, 202510)], "2 months after row 2"),
     ],
 )  # fmt: skip
-def test_times_may_be_dates_months_and_quarters(times: list[str], said: str) -> None:
+def test_times_may_be_dates_months_and_quarters(times: list[Any], said: str) -> None:
     table = SourceTable(Path("t.csv"), pl.DataFrame({"t": times[::-1]}), "")
     series = in_order(table, Columns((), time="t"))
     assert series.table.frame["t"].to_list() == times

@@ -110,6 +110,10 @@ def test_dates_as_text_are_times() -> None:
         pd.period_range("1980Q1", periods=80, freq="Q").to_numpy(),
         [f"{1980 + i // 4}Q{i % 4 + 1}" for i in range(80)],
         pd.date_range("2023-01-01", periods=80).strftime("%Y-%m-%d").to_numpy(),
+        pd.date_range("2023-01-15", periods=80).strftime("%Y%m%d").to_numpy(),
+        pd.date_range("2023-01-15", periods=80).strftime("%Y%m%d").to_numpy().astype(int),
+        pd.period_range("2020-01", periods=80, freq="M").strftime("%Y%m").to_numpy().astype(float),
+        pd.date_range("2023-01-01", periods=80, freq="h", tz="Europe/Berlin"),
     ],
 )
 def test_gaps_in_time_are_told(times: Any) -> None:

@@ -27,7 +27,7 @@ from majorant.summary import counted
 
 if TYPE_CHECKING:
     from majorant.models.hidden_markov.formula import SeriesFormula
-from majorant.models.hidden_markov.gaps import MOST_GAPS, long_steps
+from majorant.models.hidden_markov.gaps import MOST_GAPS, compact_dates, long_steps
 
 QUARTER = r"^\s*(\d{4})[- ]?[Qq]([1-4])\s*$"
 MONTH = r"^\s*(\d{4})-(\d{1,2})\s*$"
@@ -153,7 +153,10 @@ def times_of(table: SourceTable, name: str) -> tuple[NDArray[np.float64], str]:
     column = table.frame[name]
     _refuse_empty(table, name, (column.is_null() | _is_nan(column)).to_numpy(), "time")
     if is_numeric(column):
-        return column.cast(pl.Float64).to_numpy(), ""
+        dates = compact_dates(column.to_numpy())
+        if dates is None:
+            return column.cast(pl.Float64).to_numpy(), ""
+        return dates.astype(np.float64), "day" if np.datetime_data(dates.dtype)[0] == "D" else "month"
     if column.dtype.is_temporal():
         return column.cast(pl.Datetime("us")).to_physical().cast(pl.Float64).to_numpy() / DAY, "day"
     text = column.cast(pl.String)
