@@ -35,9 +35,10 @@ def checked(request: FitRequest) -> SourceTable:
     table = read_table(request.table, request.reading)
     if request.resume:
         _check_same(request, table)
-    for names in request.named_columns.values():
-        for name in names:
-            check_there(table, name)
+    for option, names in request.named_columns.items():
+        if request.formula is None or option not in request.roles:  # which a formula may compute
+            for name in names:
+                check_there(table, name)
     return table
 
 

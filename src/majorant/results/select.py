@@ -270,7 +270,10 @@ def _measures_of(fitted: Any, X: Any, y: Any, arguments: Mapping[str, Any]) -> d
         weights = rows["weights"]
         rows["sample_weight"] = numbers_of(X, weights, "weights") if isinstance(weights, str) else weights
     takes = inspect.signature(fitted.information_criteria).parameters
-    found = fitted.information_criteria(X, **{name: value for name, value in rows.items() if name in takes})
+    given = {name: value for name, value in rows.items() if name in takes}
+    if getattr(fitted, "formula_", None) is not None:  # which keeps the names of columns
+        given = {name: value for name, value in given.items() if not isinstance(value, str)}
+    found = fitted.information_criteria(X, **given)
     if hasattr(fitted, "weights_"):
         found["smallest"] = float(fitted.weights_.min())
     return {name: found[name] for name in MEASURES if math.isfinite(found.get(name, math.nan))}
