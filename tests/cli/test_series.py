@@ -279,10 +279,19 @@ def test_a_forecast_knows_the_terms_of_the_rows_to_come(majorant: Callable[..., 
         (future[:3], "must have as many rows for each sequence"),
         (future.drop("x"), "no column 'x'"),
         (future.with_columns(x=None), "lacks a value"),
+        (
+            future.with_columns(t=pl.col("t") - 1),
+            "must be later than the last row of their sequence; one has the time 99",
+        ),
     ):
         wrong.write_csv("wrong.csv")
         answer = majorant("forecast", "run", "t.csv", "--future", "wrong.csv", "--out", "no.csv")
         assert answer.status != 0 and words in answer.words, answer.words
+    future.with_columns(t=pl.col("t") + 2).write_csv("later.csv")
+    told = majorant("forecast", "run", "t.csv", "--future", "later.csv", "--out", "later_ahead.csv").out
+    assert "2 steps of time into the rows to come are longer than the usual one, up to 3 times" in " ".join(
+        told.split()
+    )
 
 
 def test_a_formula_of_series_that_cannot_be_is_refused_in_words(majorant: Callable[..., Any]) -> None:

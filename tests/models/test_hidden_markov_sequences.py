@@ -142,3 +142,31 @@ def test_forecasts_are_tables() -> None:
     np.testing.assert_array_equal(frame["probability_2"], ahead.states[:, :, 1].ravel())
     lines = mj.HiddenMarkovModel(2, emission="regression", lags=1, random_state=0).fit(table[["x"]])
     assert "x_mean" in lines.forecast(table[["x"]], 2).to_frame().columns
+
+
+@pytest.mark.parametrize("formula", [None, "y ~ a + b"])
+def test_rows_to_come_are_known_by_their_names(formula: str | None) -> None:
+    random, n = np.random.default_rng(0), 60
+    table = pd.DataFrame({"a": random.normal(size=2 * n), "b": random.normal(size=2 * n)})
+    table.insert(0, "y", 3 * table["a"] - table["b"] + 0.1 * random.normal(size=2 * n))
+    table["id"], table["t"] = np.repeat(["u", "v"], n), np.tile(np.arange(n), 2)
+    cut: dict[str, Any] = {"groups": "id", "time": "t"}
+    if formula is None:
+        model = mj.HiddenMarkovModel(1, emission="regression").fit(table, **cut)
+    else:
+        model, cut = mj.HiddenMarkovModel.from_formula(formula, table, n_components=1, **cut), {}
+    future = pd.DataFrame({"id": list("uuvv"), "t": [60, 61, 60, 61], "a": [1.0, 2, 3, 4], "b": [4.0, 2, 1, 0]})
+    ahead = model.forecast(table, future=future, **cut).mean
+    np.testing.assert_allclose(ahead.ravel(), [-1, 4, 8, 12], atol=0.3)
+    mixed = future.iloc[[3, 0, 2, 1], ::-1]
+    np.testing.assert_array_equal(model.forecast(table, future=mixed, **cut).mean, ahead)
+    with pytest.warns(UserWarning, match="2 steps of time into the rows to come are longer .* up to 4 times as long"):
+        model.forecast(table, future=future.assign(t=[60, 64, 60, 64]), **cut)
+    for wrong, said in (
+        (future.assign(t=[5, 6, 60, 61]), "must be later than the last row of their sequence; one has the time 5"),
+        (future.assign(t=60), "rows 0 and 1 of one sequence have the same time, 60"),
+        (future.drop(columns="b"), "no column 'b'"),
+        (future.iloc[:3], "as many rows for each sequence"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            model.forecast(table, future=wrong, **cut)

@@ -16,7 +16,7 @@ from majorant.cli.matrix import Columns
 from majorant.cli.parts import write_table
 from majorant.cli.predict import check_new, series_of
 from majorant.cli.runs import Recipe, read_run
-from majorant.cli.series import formula_of_series, in_order, needed_ahead
+from majorant.cli.series import formula_of_series, gaps_ahead, in_order, needed_ahead
 from majorant.cli.settings import known_models
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table
 from majorant.models.hidden_markov.sequences import sequences_of
@@ -62,7 +62,8 @@ def forecast_and_write(
     extra: dict[str, Any] = {}
     if future is not None:
         new = read_table(future, replace(recipe.reading, **given))
-        extra, steps = ahead_of(estimator, recipe, table, new)
+        extra, steps, told = ahead_of(estimator, recipe, table, new)
+        said = (*said, *told)
     with refusals(card):
         ahead = estimator.forecast(frame, steps, **extra, **matrix.given)
         low, high = ahead.interval(level)
@@ -82,13 +83,15 @@ def forecast_and_write(
     return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}", said
 
 
-def ahead_of(estimator: Any, recipe: Recipe, table: SourceTable, new: SourceTable) -> tuple[dict[str, Any], int]:
-    """Return what a forecast is given of the rows to come, and how many there are of each sequence.
+def ahead_of(
+    estimator: Any, recipe: Recipe, table: SourceTable, new: SourceTable
+) -> tuple[dict[str, Any], int, tuple[str, ...]]:
+    """Return what a forecast is given of the rows to come, how many there are of each sequence, and warnings.
 
     Raises
     ------
     CommandError
-        If they are not of the sequences of the table, or lack columns or values.
+        If they are not of the sequences of the table, not later, or lack columns or values.
     """
     columns, units = recipe.columns, recipe.standardisation
     roles = Columns((), time=columns.time if columns.time in new.frame.columns else None, sequence=columns.sequence)
@@ -108,12 +111,17 @@ def ahead_of(estimator: Any, recipe: Recipe, table: SourceTable, new: SourceTabl
                 + ".",
             )
     with formula_refusals():
+        said = () if roles.time is None else gaps_ahead(before, after, roles.time)
         if formula is None:
             check = [name for name in columns.features[1:] if name not in new.frame.columns]
             if check:
                 raise CommandError(f"{new.name} lacks {listed(check)}.", f"Columns: {listed(new.frame.columns)}.")
             others = after.table.frame.select(columns.features[1:]).to_numpy()
-            return {"future": others if units is None else (others - units.means[1:]) / units.scales[1:]}, sizes[0]
+            return (
+                {"future": others if units is None else (others - units.means[1:]) / units.scales[1:]},
+                sizes[0],
+                said,
+            )
         terms, gating = formula.ahead(before.table.frame, after.table.frame, sequences)
     given = {"future": terms, "gating_ahead": gating}
-    return {name: value for name, value in given.items() if value is not None}, sizes[0]
+    return {name: value for name, value in given.items() if value is not None}, sizes[0], said

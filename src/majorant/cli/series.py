@@ -115,6 +115,30 @@ def needed_ahead(estimator: Any) -> list[str]:
     return formula.columns_ahead
 
 
+def gaps_ahead(before: Series, after: Series, time: str) -> tuple[str, ...]:
+    """Return a sentence on long steps of time into rows to come.
+
+    Raises
+    ------
+    CommandError, ValueError
+        If their times are of another kind, or not later.
+    """
+    from majorant.models.hidden_markov.ahead import check_later
+
+    (times, unit), (later, kind) = times_of(before.table, time), times_of(after.table, time)
+    if unit != kind:
+        raise CommandError(
+            f'"{time}" of {after.table.name} holds {f"{kind}s" if kind else "numbers"}, that of {before.table.name} '
+            f"{f'{unit}s' if unit else 'numbers'}.",
+            "Write both in one way.",
+        )
+    parts = [s.sequences if s.sequences is not None else np.zeros(s.table.frame.height) for s in (before, after)]
+    codes = np.concatenate([np.unique(part, return_inverse=True)[1] for part in parts])
+    both = np.concatenate([times, later])
+    said = check_later(both, both, codes, len(times), after.table.frame[time].to_list())
+    return () if said is None else (said,)
+
+
 def series_matrix(
     series: Series,
     columns: Columns,

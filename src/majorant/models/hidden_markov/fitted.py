@@ -19,6 +19,7 @@ from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.formulas import is_table
 from majorant.laws import Chain, GatedChain, Known
+from majorant.models.hidden_markov.ahead import named_ahead, others_ahead
 from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.emissions import Learn, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
@@ -35,7 +36,7 @@ from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices
 from majorant.results.information import Errors
 from majorant.solvers.covariance_types import COVARIANCES
-from majorant.summary import Summary, counted
+from majorant.summary import Summary
 
 
 class FittedMarkovModel(MixtureEstimator):
@@ -291,7 +292,8 @@ class FittedMarkovModel(MixtureEstimator):
         future : data frame or array-like of shape (n_sequences * n_steps, n_others), optional
             The rows to come, as many for each sequence, which then say how many steps: of a fit by formula a table with
             the columns of its terms, and of sequences and times where the fit had them; otherwise the columns that the
-            target of a "regression" is on, in the order of the names of the sequences.
+            target of a "regression" is on: by name where the fit knew names, sorted by the columns that `groups` and
+            `time` name, and as they are, in the order of the names of the sequences, in an array.
 
         Returns
         -------
@@ -301,7 +303,8 @@ class FittedMarkovModel(MixtureEstimator):
         Raises
         ------
         ValueError
-            If the fit had several sequences, and it is not said which rows are one.
+            If the fit had several sequences, and it is not said which rows are one; if a row of `future` is not later
+            than the rows of its sequence.
 
         Examples
         --------
@@ -322,12 +325,14 @@ class FittedMarkovModel(MixtureEstimator):
         if formula is not None and is_table(future):
             others, ahead = formula.ahead(one_table(X, None)[0], future, sequences)
             gating_ahead = ahead if gating_ahead is None else gating_ahead
+        elif is_table(future) and self.emissions_[0].name == "regression" and hasattr(self, "feature_names_in_"):
+            others = named_ahead(one_table(X, None)[0], future, self._feature_names()[1:], sequences, rows)
         if future is not None:
             n_steps = max(1, len(future) // len(sequences))
         here = self.predict_proba(X, given="past", **rows)[sequences.last]
         steps = self._steps_ahead(len(sequences), n_steps, gating_ahead)
         if self.emissions_[0].name == "regression":
-            others = self._others_ahead(others, len(sequences), n_steps)
+            others = others_ahead(others, self._feature_names()[1:], len(sequences), n_steps)
             before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
             lines = forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
             return replace(lines, columns=tuple(self._feature_names()[:1]))
@@ -335,20 +340,6 @@ class FittedMarkovModel(MixtureEstimator):
             raise ValueError("rows of this fit are on no columns: leave future out")
         told = self.emissions_, self._feature_names(), self._estimates()
         return replace(forecast_of(*told, here, steps, sequences.names), columns=tuple(self._feature_names()))
-
-    def _others_ahead(self, future: Any, n_sequences: int, n_steps: int) -> Array:
-        """Return other columns of the rows to come of a regression, (sequences, steps, columns)."""
-        width = self.n_features_in_ - 1
-        if future is None and width:
-            names = ", ".join(self._feature_names()[1:])
-            raise TypeError(f"the rows to come of a regression need its other columns ({names}): give them as future")
-        table = np.zeros((n_sequences * n_steps, 0)) if future is None else np.asarray(future, dtype=np.float64)
-        if table.shape != (n_sequences * n_steps, width) or not np.isfinite(table).all():
-            raise ValueError(
-                f"future must have {counted(width, 'column')} of finite numbers, and as many rows for each of "
-                f"{counted(n_sequences, 'sequence')}; got shape {table.shape}"
-            )
-        return table.reshape(n_sequences, n_steps, width)
 
     def _steps_ahead(self, n_sequences: int, n_steps: int, gating_ahead: Any) -> Array:
         """Return the transitions to come, (sequences, steps, components, components)."""

@@ -16,7 +16,8 @@ from majorant.formulas import Formula, is_table
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
 from majorant.formulas.terms import Terms
-from majorant.models.hidden_markov.sequences import Sequences, one_table, ranks, sequences_of
+from majorant.models.hidden_markov.ahead import order_ahead
+from majorant.models.hidden_markov.sequences import Sequences, one_table, sequences_of
 from majorant.registry import value_class
 
 LAG = re.compile(r"(?<![\w.])lag\(\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*(?:,\s*(\d+)\s*)?\)")
@@ -146,18 +147,11 @@ class SeriesFormula:
         Raises
         ------
         ValueError
-            If a column or a value is missing, or sequences differ in how many rows are to come.
+            If a column or a value is missing, sequences differ in how many rows are to come, or these are not later.
         """
         table, new = table_of(X), table_of(future)
-        codes = self._codes_ahead(new, sequences)
-        sizes = np.bincount(codes, minlength=len(sequences))
-        if sizes.min() != sizes.max():
-            raise ValueError(
-                f"future must have as many rows for each sequence; got from {sizes.min()} to {sizes.max()} of "
-                f"{len(sequences)} sequences"
-            )
-        time = np.arange(len(new)) if self.time not in new.columns else ranks(new[self.time].to_list(), len(new))
-        order = np.lexsort((time, codes))
+        before = table[self.time].to_list() if self.time in table.columns else None
+        codes, order = order_ahead(new, sequences, self.formula.groups, self.time, before)
         place = np.empty(len(table), dtype=np.intp)
         place[sequences.order] = np.arange(len(table))
         later = np.empty(len(new), dtype=np.intp)
@@ -173,17 +167,6 @@ class SeriesFormula:
             if values is not None and np.isnan(np.asarray(values)).any():
                 raise ValueError(f"future lacks a value that {', '.join(names)} need: fill it in")
         return terms if self.formula.features.names else None, steps
-
-    def _codes_ahead(self, future: Any, sequences: Sequences) -> NDArray[np.intp]:
-        """Return the sequence of each row to come."""
-        if sequences.names is None or self.formula.groups not in future.columns:
-            return np.repeat(np.arange(len(sequences)), -(-len(future) // len(sequences)))[: len(future)]
-        given = np.asarray(future[self.formula.groups].to_list())
-        found = np.minimum(np.searchsorted(sequences.names, given), len(sequences) - 1)
-        unknown = np.flatnonzero(sequences.names[found] != given)
-        if len(unknown):
-            raise ValueError(f"future has rows of the sequence {given[unknown[0]]}, which the table does not have")
-        return found.astype(np.intp)
 
     def gating(self, data: Any, sequences: Sequences) -> Any:
         """Return the covariates of transitions as a data frame; None where there are none."""

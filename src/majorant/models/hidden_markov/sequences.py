@@ -117,7 +117,7 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     order = np.argsort(codes, kind="stable")
     if time is not None:
         order = np.lexsort((ranks(time, n), codes))
-        _refuse_equal(time, order, codes)
+        refuse_equal(time, order, codes)
         warn_of_gaps(time, order, codes)
     return X, Sequences(codes, order, names, lengths is not None or groups is not None)
 
@@ -243,7 +243,8 @@ def ranks(time: Any, n: int) -> NDArray[np.intp]:
         raise TypeError(f"time cannot be sorted: {error}; use numbers, dates or text") from error
 
 
-def _refuse_equal(time: Any, order: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
+def refuse_equal(time: Any, order: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
+    """Raise ValueError for equal times in one sequence."""
     rank = ranks(time, len(codes))[order]
     same = np.flatnonzero((np.diff(rank) == 0) & (np.diff(codes[order]) == 0))
     if len(same):
