@@ -64,6 +64,20 @@ def test_what_is_no_table_is_refused() -> None:
         mj.KMeans(2, random_state=0).fit(ROWS).report({"a": 1})
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", FITS)
+def test_columns_in_another_order_or_more_of_them_are_refused(case: str) -> None:
+    model, X, y = FITS[case]()
+    swapped = X[X.columns[::-1]] if hasattr(X, "columns") else None
+    with pytest.raises(ValueError, match=r"same order|was fitted to 3"):
+        model.report(np.hstack([X, X]) if swapped is None else swapped, y)
+    if swapped is not None:
+        with pytest.raises(ValueError, match="same order"):
+            model.predict(swapped)
+        with pytest.raises(ValueError, match="unseen at fit time"):
+            model.report(X.assign(more=1), y)
+
+
 def test_results_are_short_and_show_themselves() -> None:
     matched = match_labels([0, 0, 1, 1], [1, 1, 0, 0])
     assert repr(matched) == "MatchedLabels(Adjusted Rand index 1: 100 % of 4 rows have matched labels)"

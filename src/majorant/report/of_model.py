@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant.formulas import is_design, is_table
 from majorant.report.page import Report, report
@@ -24,7 +24,14 @@ def report_of(
         X, y, given = rows.X, rows.y, {**rows.keywords, **given}
     if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
         raise TypeError(f"a report shows a table: give it an array or a data frame; got {type(X).__name__}")
+    if hasattr(X, "columns") and hasattr(model, "feature_names_in_"):
+        validate_data(
+            model, X, reset=False, skip_check_array=True
+        )  # columns of another order are refused, as predict does
     values = _numbers_of(X)
+    if values.ndim == 2 and values.shape[1] != model.n_features_in_:
+        fitted = f"{type(model).__name__} was fitted to {model.n_features_in_}"
+        raise ValueError(f"X has {values.shape[1]} columns, but {fitted}: give the columns of the fit")
     names = [str(name) for name in getattr(X, "columns", model._feature_names_or([]))]
     run = Run(
         model,
