@@ -48,6 +48,24 @@ def test_states_of_a_track_are_found_and_told() -> None:
     assert (rows[:, 0] > 0).all() and np.isfinite(model.score_samples(rows)).all()
 
 
+def test_turned_directions_have_turned_forecasts_and_the_same_residuals() -> None:
+    angles = np.random.default_rng(0).vonmises(np.repeat([-0.8, 0.8], 60), 20.0)[:, None]
+    found = []
+    for turn in (0.0, 1.5, np.pi):
+        turned = np.mod(angles + turn + np.pi, 2 * np.pi) - np.pi
+        model = mj.HiddenMarkovModel(2, emission="von_mises", random_state=0).fit(turned)
+        ahead = model.forecast(turned, 3)
+        low, high = ahead.interval(0.9)
+        assert (low < ahead.mean).all() and (ahead.mean < high).all() and (high - low < 2.5).all()
+        for h in range(3):
+            grid = np.linspace(low[0, h, 0], high[0, h, 0], 2001)
+            np.testing.assert_allclose(np.trapezoid(ahead.density(grid)[0, h], grid), 0.9, atol=1e-4)
+        found.append((ahead.mean - low, high - ahead.mean, model.pseudo_residuals(turned)))
+    for one in found[1:]:
+        for turned_part, part in zip(one, found[0], strict=True):
+            np.testing.assert_allclose(turned_part, part, atol=1e-3)
+
+
 def test_one_state_is_what_scipy_fits() -> None:
     X, s = track()
     x = X[(s == 0) & ~np.isnan(X).any(axis=1)]

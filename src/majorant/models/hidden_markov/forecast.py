@@ -100,6 +100,8 @@ class Forecast:
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return the quantiles of every column with the same probability beyond them on both sides.
 
+        Of directions they lie about the mean direction, so that one of them may pass pi or -pi.
+
         Parameters
         ----------
         level : float, default=0.9
@@ -115,6 +117,8 @@ class Forecast:
 
     def quantile(self, p: float) -> Array:
         """Return the quantile of every column: the smallest value not exceeded with a given probability.
+
+        Directions count from the one opposite to the mean direction, through the mean to the opposite one again.
 
         Parameters
         ----------
@@ -136,14 +140,28 @@ class Forecast:
             reached = flat @ own.cdf(levels) >= p - 1e-12
             found = levels[np.argmax(reached, axis=1)]
         else:
-            ends = own.ppf(p)[:, 0]
-            low, high = np.full(len(flat), ends.min()), np.full(len(flat), ends.max())
+            low, high = _ends(own, flat, p)
             for _ in range(200):
                 middle = (low + high) / 2
-                below = np.einsum("sk,ks->s", flat, own.cdf(np.floor(middle) if is_whole else middle)) < p - 1e-12
+                below = cdf_of(own, flat, np.floor(middle) if is_whole else middle) < p - 1e-12
                 low, high = np.where(below, middle, low), np.where(below, high, middle)
             found = np.ceil(high - 1e-9) + 0.0 if is_whole else high
         return np.asarray(found.reshape(self.states.shape[:2]))
+
+
+def _ends(own: Any, states: Array, p: float) -> tuple[Array, Array]:
+    """Return two numbers for each row of probabilities of states between which its quantile is."""
+    if hasattr(own, "circle_of"):
+        return own.circle_of(states)  # type: ignore[no-any-return]
+    ends = own.ppf(p)[:, 0]
+    return np.full(len(states), ends.min()), np.full(len(states), ends.max())
+
+
+def cdf_of(own: Any, states: Array, x: Array) -> Array:
+    """Return the probability of at most each number in a mixture of its own: (rows, components) and (rows,)."""
+    if hasattr(own, "circle_of"):
+        return np.asarray(own.cdf_of(states, x))
+    return np.asarray(np.einsum("nk,kn->n", states, own.cdf(x)))
 
 
 def forecast_of(
@@ -172,7 +190,7 @@ def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[
     """Return the probabilities of values at most, and less than, each cell; NaN where it is missing."""
     there = ~np.isnan(x)
     filled = np.where(there, x, 0.0)
-    high = np.einsum("nk,kn->n", states, own.cdf(filled))
+    high = cdf_of(own, states, filled)
     low = high - np.einsum("nk,kn->n", states, own.pmf(filled)) if is_discrete else high
     return np.where(there, high, np.nan), np.where(there, np.maximum(low, 0.0), np.nan)
 

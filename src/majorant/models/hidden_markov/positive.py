@@ -62,7 +62,7 @@ class VonMisesEmission(Emission):
 
 @dataclass(frozen=True)
 class Directions:
-    """Von Mises distributions from -pi to pi, one for each state; methods as in scipy."""
+    """Von Mises distributions, one for each state; quantiles and probabilities of mixtures of them."""
 
     direction: Array
     concentration: Array
@@ -71,15 +71,17 @@ class Directions:
         """Return densities, (components, values)."""
         return np.asarray(stats.vonmises.pdf(x, self.concentration, self.direction))
 
-    def cdf(self, x: Array) -> Array:
-        """Return the probability of directions from -pi to each, (components, values)."""
-        at = np.where(np.abs(x) > np.pi, np.mod(np.asarray(x) + np.pi, 2 * np.pi) - np.pi, x)
-        below, all_below = (stats.vonmises.cdf(v, self.concentration, self.direction) for v in (-np.pi, at))
-        return np.asarray(all_below - below)
+    def circle_of(self, states: Array) -> tuple[Array, Array]:
+        """Return both ends of the circle, cut opposite to the mean direction of each row of (rows, components)."""
+        mean = self.mean_of(states)[:, 0]
+        return mean - np.pi, mean + np.pi
 
-    def ppf(self, p: float) -> Array:
-        """Return both ends of the circle, between which all quantiles are."""
-        return np.array([[-np.pi], [np.pi]])
+    def cdf_of(self, states: Array, x: Array) -> Array:
+        """Return the probability from the first end of the circle of each row to each direction, (rows,)."""
+        first, _ = self.circle_of(states)
+        ends = (first + np.mod(x - first, 2 * np.pi), first)
+        high, low = (stats.vonmises.cdf(end, self.concentration, self.direction) for end in ends)
+        return np.asarray(np.einsum("nk,kn->n", states, high - low))
 
     def mean(self) -> Array:
         """Return mean directions, (components, 1)."""
