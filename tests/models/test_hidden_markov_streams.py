@@ -145,12 +145,15 @@ def test_cells_and_weights_that_parts_cannot_have_are_refused() -> None:
 def test_partitions_of_a_dask_frame_have_sequences_by_a_column() -> None:
     dd = pytest.importorskip("dask.dataframe")
     X = rows_of("gaussian")
-    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "animal": np.repeat(np.arange(5.0), SIZES)})
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "animal": np.repeat([0.2, 0.7, 1.5, 1.9, 2.0], SIZES)})
     table.index = np.repeat(np.arange(5), SIZES)
     frame = dd.from_pandas(table, npartitions=3)
     model = mj.HiddenMarkovModel(2, random_state=0).fit(frame[["a", "b"]], groups=frame["animal"])
     whole = mj.HiddenMarkovModel(2, random_state=0).fit(table[["a", "b"]], groups=table["animal"])
     np.testing.assert_allclose(model.log_likelihood_, whole.log_likelihood_, rtol=1e-9)
     assert model.feature_names_in_.tolist() == ["a", "b"]
+    torn = frame["animal"].mask(frame["animal"] == 1.5, 0.2)
+    with pytest.raises(ValueError, match="rows of sequence 0.2 lie in the rows"):
+        mj.HiddenMarkovModel(2).fit(frame[["a", "b"]], groups=torn)
     states = model.predict(frame[["a", "b"]], groups=frame["animal"])
     np.testing.assert_array_equal(states, whole.predict(table[["a", "b"]], groups=table["animal"]))

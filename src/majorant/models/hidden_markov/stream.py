@@ -57,7 +57,8 @@ class SeriesStream:
         lags = self.lags
 
         def columns(block: Block) -> tuple[Any, ...]:
-            x, codes = block.columns[0].astype(np.float64), block.columns[-1].astype(np.intp)
+            x = block.columns[0].astype(np.float64)
+            codes = np.unique(block.columns[-1], return_inverse=True)[1].reshape(-1)  # names may be any numbers
             x = with_lags(x, Sequences(codes, np.arange(len(x))), lags)
             return (*(column for one in emissions for column in one.read(x, block.first)), codes)
 
@@ -152,9 +153,9 @@ def series_stream(
     else:
         codes, found = sequence_codes(source.n_units, lengths, groups)
         names = np.arange(codes.max() + 1) if found is None else found
-        heads = np.flatnonzero(np.diff(codes, prepend=-1))
-        refuse_torn_groups(names[codes[heads]], heads, "sequence", "rows")
         source.put_beside("groups", _beside(X, codes))
+    heads = np.flatnonzero(np.diff(codes, prepend=-1))
+    refuse_torn_groups(names[codes[heads]], heads, "sequence", "rows")
     sequences = Sequences(codes, np.argsort(codes, kind="stable"), None if lengths is not None else names, True)
     weights = weights_of_rows(sequence_weight, sequences)
     source.weigh(None if weights is None else _beside(X, weights))
