@@ -42,7 +42,11 @@ def test_levels_are_columns_of_fit_prediction_and_page(majorant: Majorant, tmp_p
     assert Path("run/report.html").read_text("utf-8") == page
     new = table().with_columns(pl.lit("x").alias("sex"))  # a level that the fit did not see
     new.write_parquet(tmp_path / "new.parquet")
-    assert majorant("predict", "run", "new.parquet", "--out", "new.csv").status == 0
+    refused = majorant("predict", "run", "new.parquet", "--out", "new.csv")
+    assert (
+        refused.status == 2
+        and '"sex" is "x" in row 1, a level that the fit has not seen; it saw f, m.' in refused.words
+    )
 
 
 def test_named_features_and_wrong_words(majorant: Majorant, tmp_path: Path) -> None:

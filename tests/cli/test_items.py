@@ -171,6 +171,9 @@ def test_codes_for_missing_cells_are_pointed_out_and_read_as_such(table: pl.Data
     found = [mj.load(f"{name}/model.majorant").log_likelihood_ for name in ("run", "other")]
     assert found[0] == pytest.approx(found[1], rel=1e-12)
     assert any("level -99" in remark for remark in mj.load("raw/model.majorant").items_.remarks)
+    for form in ("csv", "parquet"):  # which is read part by part
+        run("predict", "other", f"codes.{form}", "--out", f"of-{form}.csv")
+    assert pl.read_csv("of-csv.csv").equals(pl.read_csv("of-parquet.csv"))
 
 
 def test_numbers_of_classes_are_side_by_side_in_one_table(table: pl.DataFrame) -> None:

@@ -153,7 +153,7 @@ def test_partitions_of_a_dask_frame_have_sequences_by_a_column() -> None:
     np.testing.assert_allclose(model.log_likelihood_, whole.log_likelihood_, rtol=1e-9)
     assert model.feature_names_in_.tolist() == ["a", "b"]
     torn = frame["animal"].mask(frame["animal"] == 1.5, 0.2)
-    with pytest.raises(ValueError, match="rows of sequence 0.2 lie in the rows"):
+    with pytest.raises(ValueError, match=r"rows of sequence 0\.2 lie in the rows"):
         mj.HiddenMarkovModel(2).fit(frame[["a", "b"]], groups=torn)
     states = model.predict(frame[["a", "b"]], groups=frame["animal"])
     np.testing.assert_array_equal(states, whole.predict(table[["a", "b"]], groups=table["animal"]))

@@ -51,6 +51,7 @@ def test_rows_without_covariates_are_predicted_by_items_and_the_shares_of_all() 
     expected = model.weights_ * p
     np.testing.assert_allclose(q[rows], expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
     np.testing.assert_allclose(model.score_samples(items, gating=given)[rows], np.log(expected.sum(axis=1)), rtol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(items[~there], gating=given[~there]), q[rows], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("method", "assignment"), METHODS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, listed
 from majorant.cli.tables import SourceTable
 
 CHOICES = ("drop", "auto", "one-hot")
@@ -54,13 +54,26 @@ class Categories:
         return [f"{name}={level}" for level in self.levels[name]]
 
     def apply(self, table: SourceTable) -> SourceTable:
-        """Return a table with numbers in place of text; an unknown level is 0 in every column of the known ones."""
+        """Return a table with numbers in place of text.
+
+        Raises
+        ------
+        CommandError
+            If a level is new, or a column has the name of a level.
+        """
         columns: list[pl.Series] = []
         for column in table.frame.get_columns():
             if column.name not in self.levels:
                 columns.append(column)
                 continue
             levels, text = self.levels[column.name], column.cast(pl.String)
+            new = (text.is_not_null() & ~text.is_in(levels)).arg_true()
+            if len(new):
+                raise CommandError(
+                    f'"{column.name}" is "{text[new[0]]}" in row {new[0] + 1}{table.part}, a level that the fit has '
+                    f"not seen; it saw {listed(levels)}.",
+                    "Correct the cell, or leave it empty.",
+                )
             if column.name in self.ordered:
                 codes = {level: float(code) for code, level in enumerate(levels)}
                 columns.append(text.replace_strict(codes, default=None, return_dtype=pl.Float64).rename(column.name))

@@ -53,6 +53,7 @@ def read_parts(path: Path, reading: Reading = AS_USUAL, *, whole: bool = False) 
             for batch in file.iter_batches(rows, use_threads=False):
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)
+                frame = reading.without_codes(frame)
                 where = "" if frame.height == n else f" (rows {before + 1} to {before + frame.height})"
                 yield before, SourceTable(path, frame, "", where)
                 before += frame.height

@@ -99,13 +99,13 @@ class Covariates:
         return np.concatenate(parts, axis=1)
 
 
-def completed(given: Any, n: int) -> tuple[Any, NDArray[np.bool_], str]:
+def completed(given: Any, n: int, learned: Covariates | None = None) -> tuple[Any, NDArray[np.bool_], str]:
     """Return covariates of n rows, those of incomplete rows replaced; which rows these are, and how many, in words.
 
     Raises
     ------
     ValueError
-        If there are not n rows, or each lacks a covariate.
+        If there are not n rows, or each lacks a covariate and none are `learned` from a fit.
     """
     names, columns, _ = _columns(given, n)
     missing = {name: is_missing(column) for name, column in zip(names, columns, strict=True)}
@@ -114,8 +114,13 @@ def completed(given: Any, n: int) -> tuple[Any, NDArray[np.bool_], str]:
         return given, lacking, ""
     told = ", ".join(f"{name} in {int(where.sum())}" for name, where in missing.items() if where.any())
     verb = "lacks" if lacking.sum() == 1 else "lack"
-    said = f"{lacking.sum()} of {counted(n, 'row')} {verb} a covariate ({told})"
+    said = f"{lacking.sum()} of {counted(n, 'row')} {verb} a covariate"
+    if len(missing) == 1 or any((where != lacking).any() for where in missing.values()):
+        said += f" ({told})"  # a row of a formula's design lacks all columns
     if lacking.all():
+        if learned is not None and len(learned.levels) == len(names):
+            filled = np.array([own[0] if own else 0.0 for own in learned.levels], dtype=object)
+            return np.tile(filled, (n, 1)), lacking, said
         raise ValueError(f"{said}: there is nothing to fit; leave out the covariates that are rarely known")
     at = np.where(lacking, int(lacking.argmin()), np.arange(n))
     frame = nw.from_native(given, eager_only=True, allow_series=True, pass_through=True)

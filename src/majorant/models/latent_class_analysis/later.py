@@ -23,7 +23,9 @@ KINDS = ("auto", "normal", "count", "categorical")
 DROP = 'set missing="drop" to leave them out of what depends on it'
 
 
-def known_covariates(given: Any, n: int, missing: str) -> tuple[Any, NDArray[np.bool_], str]:
+def known_covariates(
+    given: Any, n: int, missing: str, learned: Covariates | None = None
+) -> tuple[Any, NDArray[np.bool_], str]:
     """Return covariates, in incomplete rows those of another row; which rows these are, and how many, in words.
 
     Raises
@@ -31,7 +33,7 @@ def known_covariates(given: Any, n: int, missing: str) -> tuple[Any, NDArray[np.
     ValueError
         If a row lacks some and that is an error.
     """
-    given, lacking, said = completed(given, n)
+    given, lacking, said = completed(given, n, learned)
     if said and missing == "error":
         raise ValueError(f"{said}, the first of them row {int(lacking.argmax())}: fill them in, or {DROP}")
     return given, lacking, said
