@@ -186,3 +186,15 @@ def test_a_state_whose_line_is_exact_is_said_to_be(noise: float) -> None:
     assert not fitted.regular_
     line = np.argmin(np.abs(fitted.coef_[:, 0] - 2))
     np.testing.assert_allclose([fitted.coef_[line, 0], fitted.intercept_[line]], [2, 1], atol=0.1)
+
+
+def test_errors_name_rows_as_they_were_given() -> None:
+    data = table()
+    data.loc[[3, 7], "x"] = np.nan
+    model = mj.HiddenMarkovModel.from_formula("y ~ x + kind | animal", data, n_components=1, time="hour")
+    wrong = data.assign(kind=[*data["kind"][:20], "c", *data["kind"][21:]])
+    with pytest.raises(ValueError, match="'c' in row 20 "):
+        model.predict(wrong)
+    future = pd.DataFrame({"animal": ["u", "v"], "hour": [80, 80], "x": [1.0, 1.0], "kind": ["a", "c"]})
+    with pytest.raises(ValueError, match="future: .*'c' in row 1 "):
+        model.forecast(data, future=future)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.mixture import Array
-from majorant.formulas import Formula, is_table
+from majorant.formulas import Formula, RowError, is_table
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
 from majorant.formulas.terms import Terms
@@ -160,8 +161,13 @@ class SeriesFormula:
         both = Sequences(every, np.lexsort((np.concatenate([place, later]), every)), sequences.names, True)
         targets = set(self.formula.response.kinds)
         rows = joined_columns(table, new, self.columns, targets)
-        terms = np.asarray(self.design(rows, both))[len(table) :, len(self.formula.response.names) :][order]
-        covariates = self.gating(rows, both)
+        try:
+            design, covariates = self.design(rows, both), self.gating(rows, both)
+        except RowError as error:
+            if error.row < len(table):
+                raise
+            raise RowError(f"future: {error.what}", error.row - len(table), error.after) from error
+        terms = np.asarray(design)[len(table) :, len(self.formula.response.names) :][order]
         steps = None if covariates is None else covariates.iloc[len(table) :].iloc[order]
         for values, names in ((terms, self.formula.features.names), (steps, ["gating"])):
             if values is not None and np.isnan(np.asarray(values)).any():
@@ -312,14 +318,25 @@ def _learned(terms: Sequence[Term], table: Any, *, explain: bool = False) -> tup
     if not there.any():
         told = " + ".join(factor for term in terms for _, factor in term)
         raise ValueError(f"no row has a value in every column of {told}: one at least is needed")
-    learned, values = Terms.learn(terms, table.filter(there.tolist()), explain=explain)
+    with _rows_as_given(there):
+        learned, values = Terms.learn(terms, table.filter(there.tolist()), explain=explain)
     return learned, _spread(values, there)
 
 
 def _applied(terms: Terms, table: Any) -> Array:
     """Evaluate terms on the rows that have all their columns."""
     there = _complete(terms, table)
-    return _spread(terms.apply(table.filter(there.tolist())), there)
+    with _rows_as_given(there):
+        return _spread(terms.apply(table.filter(there.tolist())), there)
+
+
+@contextmanager
+def _rows_as_given(there: NDArray[np.bool_]) -> Iterator[None]:
+    """Count rows in errors among all rows, not only among those that are there."""
+    try:
+        yield
+    except RowError as error:
+        raise RowError(error.what, int(np.flatnonzero(there)[error.row]), error.after) from error
 
 
 def _spread(values: Array, there: NDArray[np.bool_]) -> Array:
