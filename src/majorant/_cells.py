@@ -16,7 +16,7 @@ CODES = (-9, -99, -999, -9999, 999, 9999)
 
 def code_for_missing(values: Iterable[Any]) -> int | None:
     """Return the number among the different values of a column that seems to be a code for a missing cell."""
-    found = {str(value).removesuffix(".0"): value for value in values}
+    found = {str(value).removesuffix(".0"): value for value in values if value == value}
     others = [value for text, value in found.items() if text not in set(map(str, CODES))]
     for code in CODES:
         if str(code) not in found or not others:

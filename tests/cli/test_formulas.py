@@ -200,7 +200,7 @@ def test_terms_that_share_a_column_are_not_told_as_straight_lines(
     x, w, arm = random.normal(size=90), random.normal(size=90), np.arange(90) % 2
     y = np.where(np.arange(90) % 3, 2 * x + 0.5 * x**2, 9 - x) + 0.1 * random.normal(size=90)
     pl.DataFrame({"x": x, "w": w, "arm": np.array(["u", "v"])[arm], "y": y}).write_csv(tmp_path / "t.csv")
-    done = majorant("fit", "regression-mixture", "t.csv", "--formula", formula, "--out", "run")
+    done = majorant("fit", "regression-mixture", "t.csv", "--k", "2", "--formula", formula, "--out", "run")
     assert done.status == 0, done.err
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert ("per unit of" in page) != is_curved

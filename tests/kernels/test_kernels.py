@@ -505,6 +505,7 @@ class TestBoundary:
         others |= {"assign_within"}  # see tests/models/test_kmeans_sizes.py
         others |= {"category_em"}  # see test_categories_kernel.py
         others |= {"gauss_gaps"}  # see test_gauss_gaps.py
+        others |= {"response_losses", "response_sums"}  # see tests/solvers/test_response_rows.py
         others |= {"MedoidsF32", "MedoidsF64"}  # see test_bad_sizes.py and tests/models/test_kmedoids.py
         others |= {
             "gauss_energies",

@@ -196,5 +196,5 @@ def test_errors_name_rows_as_they_were_given() -> None:
     with pytest.raises(ValueError, match="'c' in row 20 "):
         model.predict(wrong)
     future = pd.DataFrame({"animal": ["u", "v"], "hour": [80, 80], "x": [1.0, 1.0], "kind": ["a", "c"]})
-    with pytest.raises(ValueError, match="future: .*'c' in row 1 "):
+    with pytest.raises(ValueError, match=r"future: .*'c' in row 1 "):
         model.forecast(data, future=future)

@@ -176,7 +176,9 @@ def test_each_descent_has_steps_of_its_own() -> None:
     first, *others = model.search_.starts
     assert first.n_iter == one.n_iter_ == len(one.trace_) == one.search_.starts[0].n_iter
     assert len({start.n_iter for start in others}) > 1
-    assert min(start.n_iter for start in model.search_.starts) <= model.n_iter_ == len(model.trace_)
+    assert model.n_iter_ == len(model.trace_)
+    best = model.search_.best
+    assert any(start.n_iter == model.n_iter_ for start in model.search_.starts if start.objective <= best * (1 + 1e-9))
 
 
 def test_perturbations_that_move_nothing_are_no_returns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,9 @@ class LikelihoodModel(LatentVariableModel):
         -------
         dict
             ``aic``, ``aic3``, ``bic``, ``sabic``, ``caic``, ``clc``, ``icl`` and ``awe``; with several parts also
-            ``entropy_r2``, :math:`1 + \sum_{ik} r_{ik} \log r_{ik} / (n \log K)`, which is 1 where every row is sure.
-            Where groups of rows belong together it is left out.
+            ``entropy_r2``, :math:`1 + \sum_{ik} r_{ik} \log r_{ik} / (n \log K)`, which is 1 where every row is sure;
+            of a hidden Markov model the entropy is that of whole paths of states. Where groups of rows belong together
+            it is left out.
         """
         value, n, entropy = self._totals(X, **rows)
         found, k = self._criteria(value, n, entropy), len(getattr(self, "weights_", ()))

@@ -274,6 +274,10 @@ def _measures_of(fitted: Any, X: Any, y: Any, arguments: Mapping[str, Any]) -> d
     if getattr(fitted, "formula_", None) is not None:  # which keeps the names of columns
         given = {name: value for name, value in given.items() if not isinstance(value, str)}
     found = fitted.information_criteria(X, **given)
+    own = {name: float(getattr(fitted, f"{name}_")) for name in CRITERIA if hasattr(fitted, f"{name}_")}
+    if any(not math.isclose(value, found[name], rel_tol=1e-6) for name, value in own.items()):
+        found = dict[str, float]()  # of other rows than those that counted in the fit: some were trimmed
+    found |= own
     if hasattr(fitted, "weights_"):
         found["smallest"] = float(fitted.weights_.min())
     return {name: found[name] for name in MEASURES if math.isfinite(found.get(name, math.nan))}
