@@ -110,7 +110,7 @@ def ahead_of(
                 + listed([f"{a} ({n})" for a, n in zip(names, sizes, strict=True)])
                 + ".",
             )
-    with formula_refusals():
+    with formula_refusals(after.numbers, new.name):
         said = () if roles.time is None else gaps_ahead(before, after, roles.time)
         if formula is None:
             check = [name for name in columns.features[1:] if name not in new.frame.columns]

@@ -55,13 +55,8 @@ class UsedRows:
 
     def told(self, compute: Callable[[], Result]) -> Result:
         """Call `compute`; errors name the row by its number in the table."""
-        with formula_refusals():
-            try:
-                return compute()
-            except RowError as error:
-                raise CommandError(
-                    f"{error.what} in row {self.rows[error.row]} of {self.table.name}{error.after}."
-                ) from error
+        with formula_refusals(self.rows, self.table.name):
+            return compute()
 
     def matrix(self, formula: Formula, weights: str | None = None) -> Matrix:
         """Return the design of the formula."""
@@ -174,10 +169,13 @@ def _needed(table: SourceTable, formula: str, roles: Mapping[str, str], others: 
 
 
 @contextmanager
-def formula_refusals() -> Iterator[None]:
-    """Convert errors of a formula to CommandError."""
+def formula_refusals(rows: NDArray[np.int64] | None = None, name: str = "") -> Iterator[None]:
+    """Convert errors of a formula to CommandError; those of a row name it by its number in the table `name`."""
     try:
         yield
+    except RowError as error:
+        told = str(error) if rows is None else f"{error.what} in row {rows[error.row]} of {name}{error.after}"
+        raise CommandError(sentence(told)) from error
     except (ValueError, TypeError) as error:
         raise CommandError(sentence(str(error))) from error
 

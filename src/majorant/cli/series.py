@@ -91,7 +91,7 @@ def series_formula(text: str, series: Series, gating: str | None = None) -> Seri
     """
     from majorant.models.hidden_markov.formula import SeriesFormula
 
-    with formula_refusals():
+    with formula_refusals(series.numbers, series.table.name):
         learned = SeriesFormula.learn(text, series.table.frame, series.sequences, gating=gating)[0]
     if learned.formula.groups is not None:
         raise CommandError(
@@ -152,7 +152,7 @@ def series_matrix(
 
     if formula is not None:
         frame = series.table.frame
-        with formula_refusals():
+        with formula_refusals(series.numbers, series.table.name):
             sequences = sequences_of(frame, None, series.sequences)[1]
             design, gating = formula.design(frame, sequences), formula.gating(frame, sequences)
         covariates = None if gating is None else feature_frame(tuple(gating.columns), gating.to_numpy())
