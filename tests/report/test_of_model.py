@@ -78,6 +78,53 @@ def test_columns_in_another_order_or_more_of_them_are_refused(case: str) -> None
             model.report(X.assign(more=1), y)
 
 
+def dots(ax: Any) -> np.ndarray:
+    places = np.concatenate([drawn.get_offsets() for drawn in ax.collections])
+    matplotlib.pyplot.close("all")
+    return places[np.lexsort(places.T)]
+
+
+def of(columns: Any) -> np.ndarray:
+    return np.asarray(columns)[np.lexsort(np.asarray(columns).T)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pictures_of_regressions_take_what_is_beside_the_rows() -> None:
+    x, share = ROWS[:, :1], 1 / (1 + np.exp(-TARGET))
+    trials, gating = np.full(60, 7.0), ROWS[:, 1:2]
+    gated = mj.RegressionMixture(2, n_init=2, random_state=0).fit(x, TARGET, gating=gating)
+    np.testing.assert_allclose(dots(gated.plot(x, TARGET, gating=gating)), of(np.column_stack([x, TARGET])))
+    successes = np.round(trials * share)
+    counts = mj.RegressionMixture(2, family="binomial", n_init=2, random_state=0).fit(x, successes, trials=trials)
+    ax = counts.plot(x, successes, trials=trials)
+    assert ax.get_ylabel() == "share of trials"
+    np.testing.assert_allclose(dots(ax), of(np.column_stack([x, successes / 7])))
+    offset = np.linspace(0, 1, 60)
+    events = mj.RegressionMixture(2, family="poisson", n_init=2, random_state=0).fit(x, successes, offset=offset)
+    line = events.plot(x, successes, offset=offset).lines[0]
+    grid = np.asarray(line.get_xdata())[:, None]
+    expected = events.predict_components(grid, offset=np.full(len(grid), 0.5))[:, 0]
+    np.testing.assert_allclose(line.get_ydata(), expected)
+    for model in (gated, mj.KMeans(2, random_state=0).fit(x)):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'day'"):
+            model.plot(x, TARGET, day=x)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tables_of_series_are_read_by_their_names_in_order_of_time() -> None:
+    table = pd.DataFrame({"person": np.repeat([3, 1], 30), "day": np.tile(np.arange(30), 2), "y": ROWS[::-1, 0]})
+    model = mj.HiddenMarkovModel(2, n_init=2, random_state=0).fit_formula("y ~ 1 | person", table, time="day")
+    mixed = table.sample(frac=1, random_state=0)
+    np.testing.assert_allclose(np.sort(dots(model.plot(mixed))[:, 0]), np.sort(table["y"]))
+    pages = [model.report(one).tables for one in (table, mixed)]
+    assert [t.to_csv() for t in pages[0].values()] == [t.to_csv() for t in pages[1].values()]
+    numbers = model.report(table[["y"]], groups=table["person"], time=table["day"])
+    assert numbers.tables["components"].to_csv() == pages[0]["components"].to_csv()
+    for draw in (model.plot, model.report):
+        with pytest.raises(ValueError, match="the fit had several sequences"):
+            draw(table[["y"]])
+
+
 def test_results_are_short_and_show_themselves() -> None:
     matched = match_labels([0, 0, 1, 1], [1, 1, 0, 0])
     assert repr(matched) == "MatchedLabels(Adjusted Rand index 1: 100 % of 4 rows have matched labels)"

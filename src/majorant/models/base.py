@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant._frames import check_row_names
@@ -201,7 +201,23 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         rows = {"sample_weight": sample_weight, "table_name": table_name, **given}
         return named("majorant.report.of_model:report_of")(self, X, y, **rows)
 
-    def plot(self, X: Any, y: Any = None, ax: Any = None) -> Any:
+    def _as_fitted(
+        self, X: Any, y: Any, given: dict[str, Any]
+    ) -> tuple[Any, Any, dict[str, Any], NDArray[np.intp] | None]:
+        """Return the rows as `fit` took them, by the formula of the fit if there is one, and the target and `given`.
+
+        The last value is the order of the rows returned, None for that of X.
+
+        Raises
+        ------
+        ValueError
+            If a data frame has other columns than that of the fit, or another order of them.
+        """
+        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return X, y, given, None
+
+    def plot(self, X: Any, y: Any = None, ax: Any = None, **given: Any) -> Any:
         """Draw the picture that says most about the fit; `majorant.plot` has the others.
 
         Parts on the two columns that tell them apart best, profiles of parts where there are more than ten columns, the
@@ -211,9 +227,12 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
+            For a model fitted by formula, a table with its columns.
         y : array-like of shape (n_samples,), optional
             The target, for models that have one.
         ax : matplotlib Axes, optional
+        **given
+            Further arguments of the rows, as for ``predict_proba``: ``groups``, ``gating``, ``offset``, ``trials``.
 
         Returns
         -------
@@ -225,7 +244,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
             If matplotlib is not installed.
         """
         check_is_fitted(self)
-        return named("majorant.plot.any_model:plot_of")(self, X, y, ax)
+        return named("majorant.plot.any_model:plot_of")(self, X, y, ax, **given)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one file, which `majorant.load` reads without executing anything in it.

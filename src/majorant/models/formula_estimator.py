@@ -149,6 +149,13 @@ class FormulaEstimator(FromFormula, LatentVariableModel):
             if name not in known:
                 raise TypeError(f"{type(self).__name__} takes no {name}")
 
+    def _as_fitted(self, X: Any, y: Any, given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], Any]:
+        formula = getattr(self, "formula_", None)
+        if formula is not None and is_table(X) and not is_design(X):
+            rows = formula.apply(X, formula.roles, True)
+            X, y, given = rows.X, rows.y, {**rows.keywords, **given}
+        return super()._as_fitted(X, y, given)
+
     def _forget_formula(self) -> None:
         """Delete the formula of an earlier fit."""
         self.__dict__.pop("formula_", None)

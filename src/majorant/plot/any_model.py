@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from majorant.formulas import is_design, is_table
 from majorant.plot.embedding import embedding
 from majorant.plot.parts import classification
 from majorant.plot.profile import class_profile
 from majorant.plot.profiles import profiles
 from majorant.plot.regression import regression
-from majorant.plot.style import columns_of
+from majorant.plot.style import columns_of, rows_as_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,24 +20,21 @@ MOST_FEATURES = 10
 """Columns up to which rows are drawn on the two that tell parts apart best; otherwise profiles are drawn."""
 
 
-def plot_of(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+def plot_of(model: Any, X: Any, y: Any = None, ax: Axes | None = None, **given: Any) -> Axes:
     """Draw a fitted model; see `majorant.models.base.LatentVariableModel.plot`."""
-    formula = getattr(model, "formula_", None)
-    if formula is not None and is_table(X) and not is_design(X):
-        rows = formula.apply(X, (), True)
-        X, y = rows.X, rows.y
+    X, y, given = rows_as_fitted(model, X, y, given)
     if hasattr(model, "class_profile"):
-        return class_profile(model, X, ax)
+        return class_profile(model, X, ax, **given)
     if hasattr(model, "loadings"):
-        return embedding(model, X, y, ax, method="components")
+        return embedding(model, X, y, ax, method="components", **given)
     if hasattr(model, "predict_components"):
-        return regression(model, X, y, ax)
-    labels = np.asarray(model.predict(X))
+        return regression(model, X, y, ax, **given)
+    labels = np.asarray(model.predict(X, **given))
     d = model.n_features_in_
     if d > MOST_FEATURES:
-        return profiles(model, X, ax)
+        return profiles(model, X, ax, **given)
     values = columns_of(X, range(d))
-    return classification(model, X, sorted(telling(values, labels)[:2]), ax)
+    return classification(model, X, sorted(telling(values, labels)[:2]), ax, **given)
 
 
 def telling(values: Any, labels: Any) -> list[int]:

@@ -9,7 +9,18 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_real
-from majorant.plot.style import GREY, INK, axes, chosen_features, colour, columns_of, feature_names, mark, tidy
+from majorant.plot.style import (
+    GREY,
+    INK,
+    axes,
+    chosen_features,
+    colour,
+    columns_of,
+    feature_names,
+    mark,
+    rows_as_fitted,
+    tidy,
+)
 from majorant.solvers.gaussian import Mixture
 from majorant.solvers.normals import normals_of
 
@@ -27,6 +38,7 @@ def classification(
     ax: Axes | None = None,
     *,
     share: float = 0.9,
+    **rows: Any,
 ) -> Axes:
     r"""Draw rows on two features, coloured by their most probable part.
 
@@ -45,6 +57,8 @@ def classification(
         Where to draw; by default on a new figure.
     share : float, default=0.9
         Probability within an ellipse, between 0 and 1.
+    **rows
+        Further arguments of the rows, as for ``predict``: ``groups``, ``gating``.
 
     Returns
     -------
@@ -68,7 +82,8 @@ def classification(
     """
     check_is_fitted(model)
     check_real("share", share, low=1e-9, high=1 - 1e-9)
-    at, labels = chosen_features(model, features), np.asarray(model.predict(X))
+    X, _, rows = rows_as_fitted(model, X, rows=rows)
+    at, labels = chosen_features(model, features), np.asarray(model.predict(X, **rows))
     if hasattr(model, "classes_"):
         names, labels = [str(name) for name in model.classes_], np.searchsorted(model.classes_, labels)
     else:
@@ -100,6 +115,7 @@ def uncertainty(
     ax: Axes | None = None,
     *,
     share: float = 0.9,
+    **rows: Any,
 ) -> Axes:
     """Draw rows on two features; the larger a mark, the less probable is the row's most probable part.
 
@@ -115,6 +131,8 @@ def uncertainty(
     ax : matplotlib Axes, optional
     share : float, default=0.9
         Probability within the grey ellipses.
+    **rows
+        Further arguments of the rows, as for ``predict_proba``: ``groups``, ``gating``.
 
     Returns
     -------
@@ -142,7 +160,8 @@ def uncertainty(
     check_real("share", share, low=1e-9, high=1 - 1e-9)
     if not hasattr(model, "predict_proba"):
         raise TypeError(f"uncertainty needs a model with predict_proba; {type(model).__name__} has none")
-    at, proba = chosen_features(model, features), np.asarray(model.predict_proba(X))
+    X, _, rows = rows_as_fitted(model, X, rows=rows)
+    at, proba = chosen_features(model, features), np.asarray(model.predict_proba(X, **rows))
     labels, unsure = proba.argmax(axis=1), 1.0 - proba.max(axis=1)
     ax, points = axes(ax), columns_of(X, at)
     largest = 1.0 - 1.0 / max(proba.shape[1], 2)
@@ -220,7 +239,7 @@ def density(
     ax, normals = axes(ax), normals_of(model, at)
     deviations = np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2))
     low, high = (normals.means - 3.5 * deviations).min(axis=0), (normals.means + 3.5 * deviations).max(axis=0)
-    points = np.empty((0, len(at))) if X is None else columns_of(X, at)
+    points = np.empty((0, len(at))) if X is None else columns_of(rows_as_fitted(model, X)[0], at)
     points = points[np.isfinite(points).all(axis=1)]
     if len(points):
         low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from majorant.plot.style import axes, columns_of, feature_names
+from majorant.plot.style import axes, columns_of, feature_names, rows_as_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ FARTHEST = 2.0
 """Standard deviations from which on the shade does not change."""
 
 
-def profiles(model: Any, X: Any, ax: Axes | None = None) -> Axes:
+def profiles(model: Any, X: Any, ax: Axes | None = None, **rows: Any) -> Axes:
     r"""Draw the mean of each part on each feature as a heat map, in standard deviations from the mean of all rows.
 
     For features :math:`j` and parts :math:`k` the shade is :math:`(\bar x_{kj} - \bar x_j) / s_j`, with means over the
@@ -28,6 +28,8 @@ def profiles(model: Any, X: Any, ax: Axes | None = None) -> Axes:
         Fitted, with ``predict``.
     X : array-like or data frame of shape (n_rows, n_features)
     ax : matplotlib Axes, optional
+    **rows
+        Further arguments of the rows, as for ``predict``: ``groups``, ``gating``.
 
     Returns
     -------
@@ -52,7 +54,8 @@ def profiles(model: Any, X: Any, ax: Axes | None = None) -> Axes:
     check_is_fitted(model)
     if not hasattr(model, "predict"):
         raise TypeError(f"profiles needs a model that assigns rows to parts; {type(model).__name__} has no predict")
-    labels, names = np.asarray(model.predict(X)), feature_names(model)
+    X, _, rows = rows_as_fitted(model, X, rows=rows)
+    labels, names = np.asarray(model.predict(X, **rows)), feature_names(model)
     values = columns_of(X, range(len(names)))
     parts = np.unique(labels)
     deviations = np.nanstd(values, axis=0)

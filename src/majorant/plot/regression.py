@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from majorant.plot.style import axes, chosen_features, colour, columns_of, feature_names, mark, tidy
+from majorant.plot.style import axes, chosen_features, colour, columns_of, feature_names, mark, rows_as_fitted, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 N_STEPS = 100
 
 
-def regression(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, feature: int | str | None = None) -> Axes:
+def regression(
+    model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, feature: int | str | None = None, **rows: Any
+) -> Axes:
     """Draw what each component predicts along one feature, the others at their means, and the rows.
 
     Parameters
@@ -28,6 +30,9 @@ def regression(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, fea
     ax : matplotlib Axes, optional
     feature : int or str, optional
         A column by position or by name; by default the one along which predictions differ most.
+    **rows
+        Further arguments of the rows, as for ``predict_proba``: ``groups``, ``gating``, ``offset``, ``trials``.
+        Lines are drawn at the mean offset; with trials, successes are drawn as shares of them.
 
     Returns
     -------
@@ -54,6 +59,7 @@ def regression(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, fea
     check_is_fitted(model)
     if not hasattr(model, "predict_components"):
         raise TypeError(f"regression draws a mixture of regressions; got {type(model).__name__}")
+    X, y, rows = rows_as_fitted(model, X, y, rows)
     values = columns_of(X, range(model.n_features_in_))
     means = values.mean(axis=0)
     if feature is None:
@@ -63,16 +69,18 @@ def regression(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, fea
         at = chosen_features(model, [feature])[0]
     grid = np.tile(means, (N_STEPS, 1))
     grid[:, at] = np.linspace(values[:, at].min(), values[:, at].max(), N_STEPS)
-    lines = model.predict_components(grid)
+    offset, trials = rows.get("offset"), rows.get("trials")
+    lines = model.predict_components(grid, offset=None if offset is None else np.full(N_STEPS, np.mean(offset)))
     ax = axes(ax)
     if y is not None:
-        labels = np.asarray(model.predict_proba(values, y)).argmax(axis=1)
+        labels = np.asarray(model.predict_proba(values, y, **rows)).argmax(axis=1)
+        drawn = np.asarray(y) if trials is None else np.asarray(y) / np.asarray(trials)
         for part in np.unique(labels).tolist():
             mine = labels == part
-            ax.scatter(values[mine, at], np.asarray(y)[mine], s=16, color=colour(part), marker=mark(part), alpha=0.6)
+            ax.scatter(values[mine, at], drawn[mine], s=16, color=colour(part), marker=mark(part), alpha=0.6)
     for part, line in enumerate(lines.T):
         ax.plot(grid[:, at], line, color=colour(part), linewidth=1.6, label=str(part + 1))
     ax.set_xlabel(feature_names(model)[at])
-    ax.set_ylabel("y")
+    ax.set_ylabel("y" if trials is None else "share of trials")
     ax.legend(title="component", frameon=False)
     return tidy(ax)

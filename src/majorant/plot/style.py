@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -86,6 +86,12 @@ def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[in
             raise ValueError(f"feature {feature} is out of range: the model has {len(names)} features, from 0")
         found.append(int(feature) % len(names))
     return found
+
+
+def rows_as_fitted(model: Any, X: Any, y: Any = None, rows: Mapping[str, Any] | None = None) -> tuple[Any, Any, Any]:
+    """Return rows, target and further arguments as the model's fit took them, by its formula if it has one."""
+    given = dict(rows or {})
+    return model._as_fitted(X, y, given)[:3] if hasattr(model, "_as_fitted") else (X, y, given)
 
 
 def columns_of(X: Any, features: Sequence[int]) -> NDArray[np.float64]:

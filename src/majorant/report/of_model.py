@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from majorant.formulas import is_design, is_table
 from majorant.report.page import Report, report
 from majorant.report.run import Run
 
@@ -18,16 +17,9 @@ def report_of(
 ) -> Report:
     """Return the report of a fitted model; see `majorant.models.base.LatentVariableModel.report`."""
     check_is_fitted(model)
-    formula = getattr(model, "formula_", None)
-    if formula is not None and is_table(X) and not is_design(X):
-        rows = formula.apply(X, formula.roles, True)
-        X, y, given = rows.X, rows.y, {**rows.keywords, **given}
     if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
         raise TypeError(f"a report shows a table: give it an array or a data frame; got {type(X).__name__}")
-    if hasattr(X, "columns") and hasattr(model, "feature_names_in_"):
-        validate_data(
-            model, X, reset=False, skip_check_array=True
-        )  # columns of another order are refused, as predict does
+    X, y, given, order = model._as_fitted(X, y, given)
     values = _numbers_of(X)
     if values.ndim == 2 and values.shape[1] != model.n_features_in_:
         fitted = f"{type(model).__name__} was fitted to {model.n_features_in_}"
@@ -39,6 +31,7 @@ def report_of(
         tuple(names or (f"x{j + 1}" for j in range(values.shape[1]))),
         table_name,
         "",
+        rows=None if order is None else order + 1,
         weights=None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64),
         y=None if y is None else np.asarray(y),
         target_name=str(getattr(y, "name", None) or "y"),

@@ -119,6 +119,14 @@ class FittedMarkovModel(MixtureEstimator):
         table, sequences = formula.rows(X, lengths, groups, time)
         return table, sequences, formula.gating(X, sequences) if gating is None else gating
 
+    def _as_fitted(self, X: Any, y: Any, given: dict[str, Any]) -> tuple[Any, Any, dict[str, Any], Any]:
+        roles = {name: given.get(name) for name in ("lengths", "groups", "time", "gating")}
+        table, sequences, gating = self._cut(X, **roles)
+        sequences.refuse_guessed(self.is_grouped_)
+        table, own = sequences.sorted(table, gating=gating, component_labels=given.get("component_labels"))
+        others = {name: value for name, value in given.items() if name not in roles}
+        return *super()._as_fitted(table, y, {**others, **own})[:3], sequences.order
+
     def _rows_of(
         self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None, gating: Any = None
     ) -> SeriesRows | SeriesStream:
@@ -320,7 +328,7 @@ class FittedMarkovModel(MixtureEstimator):
         check_integer("n_steps", n_steps, low=1)
         found, others = self._rows_of(X, **rows), future
         sequences = found.sequences
-        self._check_cut(sequences)
+        sequences.refuse_guessed(self.is_grouped_)
         formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
         if formula is not None and is_table(future):
             others, ahead = formula.ahead(one_table(X, None)[0], future, sequences)
@@ -351,14 +359,6 @@ class FittedMarkovModel(MixtureEstimator):
         table = self._gating(gating_ahead, n_sequences * n_steps)
         steps = np.exp(law.log_steps(self._theta().law, table)[0])
         return np.asarray(steps.reshape(n_sequences, n_steps, k, k))
-
-    def _check_cut(self, sequences: Sequences) -> None:
-        """Refuse rows of which nobody says which are one sequence, where the fit had several."""
-        if self.is_grouped_ and not sequences.are_given:
-            raise ValueError(
-                "the fit had several sequences: say which rows are one by lengths, groups or a list of tables, as in "
-                "the fit; lengths=[len(X)] says that all are"
-            )
 
     @rows_as("_rows_of")
     def pseudo_residuals(self, X: Any, *, given: str = "before", scale: str = "normal", **rows: Any) -> Array:
@@ -449,7 +449,7 @@ class FittedMarkovModel(MixtureEstimator):
             return OnData(mixture, Chunks(in_rows(stream.read(self.emissions_), unit), n_jobs=self.n_jobs)), unit
         given = self._rows_of(X, lengths=lengths, groups=groups, time=time, gating=gating)
         assert isinstance(given, SeriesRows)
-        self._check_cut(given.sequences)
+        given.sequences.refuse_guessed(self.is_grouped_)
         rows, law = self._sequences(given, sequence_weight, component_labels)
         if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and component_labels is None:
             raise ValueError(

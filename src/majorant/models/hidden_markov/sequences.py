@@ -55,6 +55,27 @@ class Sequences:
         sorted_codes = self.codes[self.order]
         return self.order[np.searchsorted(sorted_codes, np.arange(len(self)), side="right") - 1]
 
+    def refuse_guessed(self, is_grouped: bool) -> None:
+        """Refuse rows of which nobody says which are one sequence, where the fit had several.
+
+        Raises
+        ------
+        ValueError
+        """
+        if is_grouped and not self.are_given:
+            raise ValueError(
+                "the fit had several sequences: say which rows are one by lengths, groups or a list of tables, as in "
+                "the fit; lengths=[len(X)] says that all are"
+            )
+
+    def sorted(self, X: Any, **beside: Any) -> tuple[Any, dict[str, Any]]:
+        """Return rows, and what is beside them, sequence by sequence in order of time, and with that their groups."""
+        codes = self.codes[self.order]
+        found = {name: _taken(value, self.order) for name, value in beside.items() if value is not None}
+        if self.are_given:
+            found["groups"] = codes + 1 if self.names is None else self.names[codes]
+        return _taken(X, self.order), found
+
 
 @dataclass(frozen=True)
 class SeriesRows:
@@ -95,6 +116,13 @@ class SeriesRows:
         out = np.empty_like(values)
         out[self.sequences.order] = values
         return out
+
+
+def _taken(rows: Any, order: NDArray[np.intp]) -> Any:
+    """Return the rows of an array or a data frame in another order."""
+    if hasattr(rows, "iloc"):
+        return rows.iloc[order]
+    return (rows if hasattr(rows, "shape") else np.asarray(rows))[order]
 
 
 def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Any, Sequences]:
