@@ -101,11 +101,23 @@ class FittedRun:
             return None
         return float(self.estimator.score(self.frame, self.matrix.target, sample_weight=self.matrix.weights))
 
+    @cached_property
+    def lacks_covariate(self) -> NDArray[np.bool_]:
+        """Whether the model leaves out a row of the matrix, as it lacks a covariate."""
+        given = self.matrix.covariates
+        if given is None:
+            return np.zeros(len(self.matrix.rows), dtype=bool)
+        return np.asarray(given.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy())
+
     @property
     def n_lacking(self) -> int:
-        """Rows of the matrix that the model leaves out, as they lack a covariate."""
-        given = self.matrix.covariates
-        return 0 if given is None else int(given.select(pl.any_horizontal(pl.all().is_null())).to_series().sum())
+        """Rows of the matrix that the model leaves out."""
+        return int(self.lacks_covariate.sum())
+
+    @property
+    def values_used(self) -> NDArray[np.float64]:
+        """The cells of the rows of the fit."""
+        return self.matrix.values[~self.lacks_covariate]
 
     @cached_property
     def effects(self) -> Any:
