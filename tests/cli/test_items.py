@@ -180,8 +180,11 @@ def test_codes_for_missing_cells_are_pointed_out_and_read_as_such(table: pl.Data
 def test_numbers_of_classes_are_side_by_side_in_one_table(table: pl.DataFrame) -> None:
     asked = ("--k", "1:2", "--features", "visited,asked,spent")
     run("fit", "latent-class-analysis", "items.csv", *asked, "--out", "run")
-    found = pl.read_csv("run/tables/numbers-of-classes.csv")
+    found = pl.read_csv("run/tables/criterion.csv")
     assert found["Classes"].to_list() == [1, 2] and found["Entropy R²"].to_list()[0] is None
+    page = Path("run/report.html").read_text("utf-8")
+    run("report", "run")
+    assert Path("run/report.html").read_text("utf-8") == page
     model = mj.load("run/model.majorant")
     told = model.fit_statistics(table.select(model.items_.names))
     at = model.n_components - 1

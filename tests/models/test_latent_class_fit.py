@@ -193,7 +193,7 @@ def test_the_report_speaks_of_classes(tmp_path: Path) -> None:
     page = report_of(mixed(150)[0], tmp_path, "1:2")
     assert "number of classes" in page and "lasss" not in page
     told = (tmp_path / "run" / "tables" / "criterion.csv").read_text()
-    criteria = "AIC,BIC,SABIC,ICL,Entropy R\u00b2,Smallest class"
+    criteria = "AIC,BIC,SABIC,CAIC,ICL,Entropy R\u00b2,Smallest class"
     assert told.startswith(f"Classes,Log-likelihood,Parameters,{criteria},Starts,At the best\n")
 
 

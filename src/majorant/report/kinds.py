@@ -29,7 +29,6 @@ from majorant.report.sections.class_fit import (
     bivariate_section,
     class_fit_section,
     classification_section,
-    comparison_section,
 )
 from majorant.report.sections.class_profile import (
     class_profile_section,
@@ -292,7 +291,6 @@ KINDS: dict[str, Kind[Any]] = {
             class_profile_section,
             effects_section,
             uncertainty_section,
-            comparison_section,
             class_fit_section,
             bivariate_section,
             assignment_section,

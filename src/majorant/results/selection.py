@@ -13,7 +13,7 @@ from majorant._numbers import counted, number_format, plural_of, rounded
 from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
-MEASURES = ("aic", "bic", "sabic", "icl", "entropy_r2", "smallest")
+MEASURES = ("aic", "bic", "sabic", "caic", "icl", "entropy_r2", "smallest")
 """What is kept of every fit beside the criterion that compares them."""
 SILHOUETTE = "silhouette"
 """What compares clusterings without a likelihood; higher is better."""
@@ -56,7 +56,7 @@ class Candidate:
         Warnings of the fit.
     measures : mapping of str to float
         What a paper tells of every fit of a model with a likelihood, as far as it is finite: ``aic``, ``bic``,
-        ``sabic``, ``icl``, ``entropy_r2`` and ``smallest``, the least weight of a part.
+        ``sabic``, ``caic``, ``icl``, ``entropy_r2`` and ``smallest``, the least weight of a part.
     """
 
     size: int

@@ -71,16 +71,6 @@ class LatentClasses(Mixture):
         return self._told("fit_statistics")
 
     @cached_property
-    def comparison(self) -> Any:
-        """Criteria of all numbers of classes that were fitted, as a data frame; of fits of one number None."""
-        fits = [fit for fit in getattr(self.run.selection, "estimators", ()) if fit is not None]
-        are_sizes = len({len(fit.weights_) for fit in fits}) == len(fits) > 1
-        try:
-            return self.run.estimator.comparison(fits, self.as_fitted, **self._given) if are_sizes else None
-        except ValueError:  # groups or labels that the page lacks
-            return None
-
-    @cached_property
     def assignment(self) -> Any:
         """How certain the assignment of rows to classes is."""
         return self._told("classification")

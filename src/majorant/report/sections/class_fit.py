@@ -37,36 +37,6 @@ NAMES = {
     "x2_p_value": "p-value of X\u00b2",
 }
 WHOLE = ("n_rows", "n_parameters", "df")
-COMPARED = {
-    "classes": "Classes",
-    "log_likelihood": "Log-likelihood",
-    "n_parameters": "Parameters",
-    **{name: name.upper() for name in ("aic", "bic", "sabic", "caic", "icl")},
-    "entropy_r2": "Entropy R\u00b2",
-    "smallest_share": "Smallest share",
-    "hits": "Hits",
-}
-"""What the table of numbers of classes has, with its heads."""
-FEW = ("entropy_r2", "smallest_share")
-"""Of these, numbers between 0 and 1; those without places are the whole ones."""
-
-
-def comparison_section(classes: LatentClasses) -> Section | None:
-    """Build the section: criteria of every number of classes that was fitted; None where there is one, or no fits."""
-    found = classes.comparison
-    if found is None:
-        return None
-    columns = []
-    for name, head in COMPARED.items():
-        values: list[Any] = [None if value is None or value != value else value for value in found[name]]
-        decimals = 3 if name in FEW else 0 if name in ("classes", "n_parameters", "hits") else 2
-        texts = [numbers.DASH if value is None else numbers.fixed(float(value), decimals) for value in values]
-        known = [value for value in values if value is not None]
-        bold = [values.index(min(known))] if known and name in ("aic", "bic", "sabic", "caic", "icl") else []
-        columns.append(Column(head, values, texts, css="number", bold=bold))
-    head, notes = "Numbers of classes side by side.", words.comparison_notes()
-    table = Table("numbers-of-classes", columns)
-    return Section("numbers-of-classes", "Numbers of classes", head, "", notes, is_figure=False, table=table)
 
 
 def class_fit_section(classes: LatentClasses) -> Section | None:

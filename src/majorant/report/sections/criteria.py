@@ -85,7 +85,7 @@ def _only(fit: Memberships) -> str:
     return facts([(name.upper(), numbers.fixed(value, 2), "") for name, value in fit.criteria.items()], "four-figures")
 
 
-HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}
+HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "caic": "CAIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}
 SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
 
 

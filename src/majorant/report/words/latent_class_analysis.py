@@ -107,15 +107,6 @@ def profile_notes(n_shown: int, n_rows: int, has_numbers: bool) -> list[str]:
     return texts
 
 
-def comparison_notes() -> list[str]:
-    """Explain what is compared between numbers of classes."""
-    return [
-        "<b>Criteria</b> are smaller for better numbers of classes; the smallest of each is bold. A small <b>smallest "
-        "share</b> tells of a class of few rows; <b>hits</b> count the runs that came to the best solution. "
-        "<code>majorant.likelihood_ratio_test</code> tests a number against one more by the bootstrap."
-    ]
-
-
 def fit_headline(statistics: Any) -> str:
     """State how far the classes lie apart, in one sentence."""
     r2 = statistics.entropy_r2
