@@ -194,3 +194,17 @@ def test_an_estimate_of_one_number_has_its_own_name() -> None:
     assert section is not None and section.table is not None
     names = [line.split(",")[0] for line in section.table.to_csv().splitlines()[1::2]]
     assert names[0] == "Intercept" and '"coef of x1' in names[1] and names[2] == "Variances"
+
+
+def test_directions_are_told_on_their_circle() -> None:
+    random, s = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 50)
+    angles = random.vonmises(np.array([np.pi, 0.0])[s], 6.0)
+    X = np.column_stack([random.gamma(2.0, 1.0 + 9 * s), angles])
+    model = mj.HiddenMarkovModel(2, emission=["gamma", "von_mises"], effort="fast", random_state=0).fit(X)
+    mixture = measured(model, X)
+    np.testing.assert_allclose(np.cos(mixture.centres[:, 1] - model.x2_directions_[:, 0]), 1.0, atol=1e-4)
+    np.testing.assert_allclose(mixture.deviations_within[:, 1], 0.43, atol=0.1)
+    assert mixture.ranked_features == [0] and mixture.pair is None
+    page = html_report(Run(model, X, ("step", "angle"), "series.csv", ""))
+    assert "One column of directions, which lies on a circle, is left out." in page
+    assert "directions are those on the circle" in page and "constant column" not in page

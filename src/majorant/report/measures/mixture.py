@@ -33,7 +33,21 @@ class Mixture(Memberships, Partition):
     def centres(self) -> NDArray[np.float64]:
         if self.is_normal:
             return np.asarray(self.run.estimator.means_, dtype=np.float64)
-        return self._moment(np.nan_to_num(self.run.X))
+        centres = self._moment(np.nan_to_num(self.run.X))
+        centres[:, self.directions] = np.angle(self._resultants)
+        return centres
+
+    @cached_property
+    def directions(self) -> list[int]:
+        """Features on a circle, which have no variance that components could explain."""
+        parts = [one.columns for one in getattr(self.run.estimator, "emissions_", ()) if one.name == "von_mises"]
+        return [j for columns in parts for j in range(columns.start, columns.stop)]
+
+    @property
+    def _resultants(self) -> NDArray[np.complex128]:
+        """Mean unit vectors of the directions of each component."""
+        cosines, sines = (self._moment(np.nan_to_num(f(self.run.X)))[:, self.directions] for f in (np.cos, np.sin))
+        return np.asarray(cosines + 1j * sines)
 
     def _moment(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the means of observed cells, weighted by the responsibilities of their rows."""
@@ -63,17 +77,20 @@ class Mixture(Memberships, Partition):
         """Standard deviation of each component on each feature, (k, d)."""
         if not self.is_normal:
             squares = self._moment(np.nan_to_num(self.run.X) ** 2)
-            return np.asarray(np.sqrt(np.maximum(squares - self.centres**2, 0.0)))
+            spreads = np.sqrt(np.maximum(squares - self.centres**2, 0.0))
+            spreads[:, self.directions] = np.sqrt(-2 * np.log(np.clip(np.abs(self._resultants), 1e-300, 1.0)))
+            return np.asarray(spreads)
         return deviations_of(self.run.estimator)
 
     @cached_property
     def explained(self) -> NDArray[np.float64]:
-        """Share of each feature's fitted variance that lies between the components, NaN on constant features."""
+        """Share of each feature's fitted variance between the components, NaN on constant ones and on directions."""
         mean = self.weights @ self.centres
         between = self.weights @ (self.centres - mean) ** 2
         total = between + self.weights @ self.deviations_within**2
         share: NDArray[np.float64] = np.full(self.n_features, np.nan)
         np.divide(between, total, out=share, where=(self.deviations > 0) & (total > 0))
+        share[self.directions] = np.nan
         return share
 
     @cached_property

@@ -47,10 +47,11 @@ class Partition(Fit):
 
     @cached_property
     def standard_centres(self) -> NDArray[np.float64]:
-        """Centres in standard deviations from the mean of all rows, NaN on constant features."""
+        """Centres in standard deviations from the mean of all rows, NaN on constant features and on directions."""
         shift = self.centres - self.means
         standard: NDArray[np.float64] = np.full_like(shift, np.nan)
         np.divide(shift, self.deviations, out=standard, where=self.deviations > 0)
+        standard[:, self.directions] = np.nan
         return standard
 
     @cached_property
@@ -65,6 +66,11 @@ class Partition(Fit):
     def ranked_features(self) -> list[int]:
         """Features that vary, best explained first."""
         return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+
+    @property
+    def directions(self) -> list[int]:
+        """Features on a circle, which have no variance that parts could explain."""
+        return []
 
     @cached_property
     def pair(self) -> BestPair | None:

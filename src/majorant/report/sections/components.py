@@ -26,13 +26,17 @@ def components_section(mixture: Mixture) -> Section:
     if mixture.k > MOST_ROWS:
         shown = sorted(np.argsort(-mixture.weights, kind="stable")[:MOST_ROWS].tolist())
     ranked = mixture.ranked_features if mixture.k > 1 else []
-    features = (ranked or list(range(mixture.n_features)))[:MOST_FEATURES]
+    ranked = [*ranked, *mixture.directions] if ranked else list(range(mixture.n_features))
+    features = ranked[:MOST_FEATURES]
+    notes = words.components_notes(mixture, len(shown), len(features))
+    if any(j in mixture.directions for j in features):
+        notes.append("Means and standard deviations of directions are those on the circle, in radians.")
     return Section(
         "components",
         capital(mixture.parts),
         words.components_headline(mixture),
         "",
-        words.components_notes(mixture, len(shown), len(features)),
+        notes,
         is_figure=False,
         table=_table(mixture, shown, features),
     )

@@ -295,10 +295,15 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
     if left_out:
         others = f"{counted(left_out, 'other')} {verb(left_out, 'is', 'are')} left out"
         texts.append(f"The {n_shown} best explained features are shown; {others}.")
-    constant = partition.n_features - n_varying
+    constant = partition.n_features - n_varying - len(partition.directions)
     if constant:
         columns = f"{opening(constant)} constant {verb(constant, 'column', 'columns')}"
         texts.append(f"{columns} cannot tell {partition.parts} apart and {verb(constant, 'is', 'are')} left out.")
+    if turning := len(partition.directions):
+        columns = f"{opening(turning)} {verb(turning, 'column', 'columns')} of directions"
+        texts.append(
+            f"{columns}, which {verb(turning, 'lies', 'lie')} on a circle, {verb(turning, 'is', 'are')} left out."
+        )
     texts.append("<b>The copies</b> below the figure hold means and standard deviations in the table\u2019s own units.")
     return texts
 
