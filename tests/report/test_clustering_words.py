@@ -186,6 +186,10 @@ def test_exploring_is_explained_and_a_limit_is_warned_of() -> None:
     notes = " ".join(convergence.notes(history, False, drawn=True))
     assert "In two iterations the fit explored" in notes
     assert "<b>Note:</b>" in notes
+    still = Trace()
+    for said in ("too few iterations", "hardly changed"):
+        still.add(objective=2.0, bound=2.0, exploring=0)
+        assert said in " ".join(convergence.notes(History.of(still), True, drawn=False))
 
 
 @pytest.mark.parametrize(

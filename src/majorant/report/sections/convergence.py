@@ -243,7 +243,12 @@ def notes(history: History, converged: bool, *, drawn: bool, is_stopped: bool = 
             "what is there is off the scale."
         )
     else:
-        texts.append("There are too few iterations to draw.")
+        few = len(history.objective) < 2
+        texts.append(
+            "There are too few iterations to draw."
+            if few
+            else f"The {history.subject} hardly changed: there is nothing to draw."
+        )
     if history.explored:
         n = int(history.exploring.sum())
         texts.append(
