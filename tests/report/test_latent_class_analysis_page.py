@@ -71,6 +71,16 @@ def test_covariates_have_odds_ratios_on_the_page() -> None:
     assert "report of a latent class analysis \u00b7" in " ".join(made.html.split())
 
 
+@pytest.mark.filterwarnings("ignore:7 of 300 rows lack a covariate")
+def test_rows_that_lack_a_covariate_are_told() -> None:
+    table, given = drawn()
+    given.loc[:6, "age"] = np.nan
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(table, gating=given)
+    made = page(model, table, gating=given).html
+    assert "7 of 300 rows lack a covariate (age in 7): left out of the fit." in made
+    assert "<dt>rows used, left out</dt><dd>293, 7</dd>" in made
+
+
 @pytest.mark.parametrize("k", [1, 5])
 def test_one_class_and_many_have_a_page(k: int) -> None:
     table, _ = drawn()

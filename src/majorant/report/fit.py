@@ -74,6 +74,11 @@ class Fit:
         return int(self.run.X.shape[0])
 
     @property
+    def n_lacking(self) -> int:
+        """Rows of the table that the fit left out, though the page shows them."""
+        return 0
+
+    @property
     def n_features(self) -> int:
         return int(self.run.X.shape[1])
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.covariates import completed
 from majorant.registry import ModelCard
 from majorant.report.measures.mixture import MOST_WORK, Mixture
 from majorant.report.run import Run
@@ -22,6 +23,12 @@ class LatentClasses(Mixture):
     @property
     def why_certain(self) -> str:
         return self.search.certain
+
+    @cached_property
+    def n_lacking(self) -> int:
+        """Rows that lack a covariate."""
+        gating = self.run.given.get("gating")
+        return 0 if gating is None else int(completed(gating, self.n_rows, self.run.estimator.covariates_)[1].sum())
 
     @cached_property
     def _given(self) -> dict[str, Any]:

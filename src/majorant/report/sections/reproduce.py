@@ -24,7 +24,8 @@ def reproduce_section(fit: Fit) -> Section:
     data = ("X, y" if fit.card.needs_target else "X") + ("" if fit.run.bags is None else ", bags=bags")
     code = fit.run.command or python_call(fit.run.estimator, params, data)
     settings = [(name, setting(value)) for name, value in params.items()]
-    settings.append(("rows used, left out", f"{integer(fit.n_rows)}, {integer(fit.run.n_left_out)}"))
+    used, left_out = fit.n_rows - fit.n_lacking, fit.run.n_left_out + fit.n_lacking
+    settings.append(("rows used, left out", f"{integer(used)}, {integer(left_out)}"))
     rows = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in settings)
     return Section(
         "reproduce",

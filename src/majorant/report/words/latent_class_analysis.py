@@ -19,10 +19,14 @@ HARDLY_APART = 0.5
 
 
 def lede(classes: LatentClasses) -> str:
-    """State the shares of the classes, how clearly rows belong to them, and how reliable the fit is."""
-    if classes.k == 1 and classes.regular:
-        return "One class answers for all rows: the items are taken to be independent."
-    return mixture_words.lede(classes)
+    """State the shares of the classes, how clearly rows belong to them, how reliable the fit is, and rows left out."""
+    is_one = classes.k == 1 and classes.regular
+    alone = "One class answers for all rows: the items are taken to be independent."
+    texts = [alone if is_one else mixture_words.lede(classes)]
+    texts += [f"<b>Note:</b> {escaped(said)}" for said in getattr(classes.run.estimator, "left_out_", ())]
+    if classes.n_lacking:
+        texts.append("Rows that lack a covariate are assigned to classes by their items and the shares of all rows.")
+    return " ".join(texts)
 
 
 def sizes_headline(classes: LatentClasses) -> str:
