@@ -21,7 +21,7 @@ import majorant as mj
 from majorant.persistence import load, load_with_extra
 
 Process = Callable[..., Any]
-FILES = ["assignments.csv", "model.majorant", "report.html", "summary.json", "tables"]
+FILES = ["assignments.csv", "figures", "model.majorant", "report.html", "summary.json", "tables"]
 
 
 @pytest.fixture(scope="module")
