@@ -131,6 +131,9 @@ class Forecast:
         """
         if not 0 < check_real("p", p, low=0.0, high=1.0) < 1:
             raise ValueError(f"p must be strictly between 0 and 1; got {briefly(p)}")
+        return self._quantiles(p)
+
+    def _quantiles(self, p: float) -> Array:
         columns = zip(self._marginals, self._ranges, strict=True)
         return np.stack([self._quantile(own, levels, is_whole, p) for own, (levels, is_whole) in columns], axis=2)
 

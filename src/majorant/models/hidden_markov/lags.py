@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from majorant._numbers import briefly
-from majorant._validation import check_real
 from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.forecast import Forecast
 from majorant.models.hidden_markov.sequences import Sequences
@@ -47,10 +46,7 @@ class LineForecast(Forecast):
         every = [(self._shares * norm.pdf(one, self._centres, self._deviations)).sum(axis=2) for one in x]
         return np.moveaxis(np.array(every), 0, 2)
 
-    def quantile(self, p: float) -> Array:
-        """Return the quantile of every row."""
-        if not 0 < check_real("p", p) < 1:
-            raise ValueError(f"p must be strictly between 0 and 1; got {briefly(p)}")
+    def _quantiles(self, p: float) -> Array:
         ends = norm.ppf(p, self._centres, self._deviations)
         low, high = ends.min(axis=2), ends.max(axis=2)
         for _ in range(100):
@@ -72,10 +68,7 @@ class DrawnForecast(LineForecast):
 
     paths: Array
 
-    def quantile(self, p: float) -> Array:
-        """Return the quantile of the drawn rows."""
-        if not 0 < check_real("p", p) < 1:
-            raise ValueError(f"p must be strictly between 0 and 1; got {briefly(p)}")
+    def _quantiles(self, p: float) -> Array:
         return np.asarray(np.quantile(self.paths, p, axis=2)[:, :, None])
 
 
