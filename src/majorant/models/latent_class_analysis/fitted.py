@@ -150,8 +150,7 @@ class FittedLatentClasses(MixtureEstimator):
         if self.sampling_weights and groups is not None:
             raise ValueError("sampling_weights takes rows for independent: leave groups out, or sampling_weights")
         if gating is not None:
-            learned = None if fitting else getattr(self, "covariates_", None)
-            gating, lacking, said = known_covariates(gating, len(X), self.missing, learned)
+            gating, lacking, said = known_covariates(self, gating, len(X), fitting=fitting)
             if said and groups is not None:
                 raise ValueError(f"{said}, and rows of one group stand together: leave out the groups that lack some")
             sample_weight = without(lacking, sample_weight)
@@ -161,14 +160,11 @@ class FittedLatentClasses(MixtureEstimator):
         return super()._rows_in_memory(X, sample_weight, groups, gating, component_labels, fitting=fitting)
 
     def _gating(self, gating: Any, n: int) -> Array:
-        return super()._gating(known_covariates(gating, n, self.missing, getattr(self, "covariates_", None))[0], n)
+        return super()._gating(known_covariates(self, gating, n)[0], n)
 
     def _joint(self, X: Any, *, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
         values, q, dtype = super()._joint(X, groups=groups, gating=gating)
-        if gating is None:
-            return values, q, dtype
-        lacking = known_covariates(gating, len(values), self.missing, getattr(self, "covariates_", None))[1]
-        if not lacking.any():
+        if gating is None or not (lacking := known_covariates(self, gating, len(values))[1]).any():
             return values, q, dtype
         if groups is not None:
             raise ValueError("covariates are missing, and groups are given: leave out the groups that lack some")

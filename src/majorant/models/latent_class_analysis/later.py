@@ -23,18 +23,18 @@ KINDS = ("auto", "normal", "count", "categorical")
 DROP = 'set missing="drop" to leave them out of what depends on it'
 
 
-def known_covariates(
-    given: Any, n: int, missing: str, learned: Covariates | None = None
-) -> tuple[Any, NDArray[np.bool_], str]:
+def known_covariates(model: Any, given: Any, n: int, *, fitting: bool = False) -> tuple[Any, NDArray[np.bool_], str]:
     """Return covariates, in incomplete rows those of another row; which rows these are, and how many, in words.
+
+    Unless this is for a fit, where each row lacks some they are those of the reference levels.
 
     Raises
     ------
     ValueError
         If a row lacks some and that is an error.
     """
-    given, lacking, said = completed(given, n, learned)
-    if said and missing == "error":
+    given, lacking, said = completed(given, n, None if fitting else getattr(model, "covariates_", None))
+    if said and model.missing == "error":
         raise ValueError(f"{said}, the first of them row {int(lacking.argmax())}: fill them in, or {DROP}")
     return given, lacking, said
 
@@ -66,7 +66,7 @@ def covariate_effects(
     model: Any, X: Any, covariates: Any, sample_weight: Any, method: str | None, assignment: str
 ) -> CovariateEffects:
     """Return how covariates change the odds of the classes of a fit; see there."""
-    covariates, lacking, said = known_covariates(covariates, len(X), model.missing)
+    covariates, lacking, said = known_covariates(model, covariates, len(X), fitting=True)
     has_gating = "gating_coef" in model.estimate_names_
     if method == "one-step" and not has_gating:
         raise ValueError('method="one-step" is for a fit with gating: fit(X, gating=covariates) makes one')
