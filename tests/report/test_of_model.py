@@ -78,6 +78,22 @@ def test_columns_in_another_order_or_more_of_them_are_refused(case: str) -> None
             model.report(X.assign(more=1), y)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_rows_of_a_table_for_a_paper_are_those_that_its_criteria_count() -> None:
+    weights, gating = np.tile([0.2, 1.0, 0.5], 20), FRAME[["wide"]].where(FRAME["wide"] < 4)
+    cases = [
+        (mj.LatentClassAnalysis(2, n_init=2, random_state=0), (WORDS,), {"gating": gating}),
+        (mj.LatentClassAnalysis(2, n_init=2, random_state=0), (WORDS,), {"gating": gating, "sample_weight": weights}),
+        (mj.GaussianMixture(2, n_init=2, random_state=0), (ROWS,), {"sample_weight": weights}),
+        (mj.RegressionMixture(2, n_init=2, random_state=0), (ROWS, TARGET), {"sample_weight": weights}),
+    ]
+    for model, rows, given in cases:
+        table = model.fit(*rows, **given).report(*rows, **given).tables["coefficients"]
+        told = dict(zip(table.columns[0].values, table.columns[1].values, strict=True))
+        n = np.exp(2 + (told["BIC"] - told["AIC"]) / told["Parameters"])
+        assert told["Rows"] == pytest.approx(n, rel=1e-6) and told["Rows"] < 60
+
+
 def dots(ax: Any) -> np.ndarray:
     places = np.concatenate([drawn.get_offsets() for drawn in ax.collections])
     matplotlib.pyplot.close("all")

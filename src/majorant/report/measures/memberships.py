@@ -91,6 +91,14 @@ class Memberships(Fit):
                 found[name] = float(method(self.as_fitted, **weights, **self._given_to(method)))
         return found
 
+    @cached_property
+    def n_counted(self) -> float:
+        """Rows that the criteria count: without those left out of the fit, and with weights their sum."""
+        model = self.run.estimator
+        if self.run.weights is None or "bic" not in self.criteria:
+            return float(model.n_rows_)
+        return float(model._totals(self.as_fitted, sample_weight=self.run.weights, **self._given_to(model.bic))[1])
+
     def row_number(self, row: int) -> int:
         """Return the number of a row in the table, from 1."""
         return row + 1 if self.run.rows is None else int(self.run.rows[row])

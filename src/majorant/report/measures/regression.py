@@ -175,6 +175,10 @@ class Regression(Memberships):
     def criteria(self) -> dict[str, float]:
         return {name: float(getattr(self.run.estimator, f"{name}_")) for name in CRITERIA}
 
+    @property
+    def n_counted(self) -> float:
+        return float(self.run.estimator.n_rows_)
+
     @cached_property
     def intervals(self) -> dict[str, tuple[Array, Array]] | None:
         """95 % intervals by parameter name; None if the information matrix is singular."""

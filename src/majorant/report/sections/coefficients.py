@@ -47,7 +47,8 @@ def coefficients_table(fit: Memberships, terms: Sequence[Term]) -> Table:
             ends = [_interval(term, j) for j in range(len(found))]
             row("", f"{term.plain}, 95 % interval", ends, ends)
     n_terms, model = len(heads), fit.run.estimator
-    row("Rows", "Rows", [fit.n_rows], [str(fit.n_rows)])
+    n = round(fit.n_counted, 6)
+    row("Rows", "Rows", [int(n) if n.is_integer() else n], [str(int(n)) if n.is_integer() else numbers.fixed(n, 1)])
     row("Parameters", "Parameters", [model.n_parameters_], [str(model.n_parameters_)])
     for name, value in {fit.card.objective_name: fit.objective, **fit.criteria}.items():
         head = name.upper() if name in CRITERIA else capital(name)
