@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar
 
@@ -109,23 +111,8 @@ def mixture_card(*, name: str, title: str, question: str, part: str = "component
     return ModelCard(name, title, question, "mixture", "n_components", part, told, told, "log_likelihood_", **settings)
 
 
-HOMES = {
-    "bag-of-words": "bag_of_words",
-    "discriminative-clustering": "discriminative_clustering",
-    "discriminative-latent-classes": "discriminative_latent_classes",
-    "gaussian-mixture": "gaussian_mixture",
-    "harmonium": "harmonium",
-    "harmonium-classifier": "harmonium",
-    "harmonium-regressor": "harmonium",
-    "hmm": "hidden_markov",
-    "kmeans": "kmeans",
-    "kmedoids": "kmedoids",
-    "latent-class-analysis": "latent_class_analysis",
-    "latent-svc": "latent_svm",
-    "prototype": "prototypes",
-    "regression-mixture": "regression_mixture",
-}
-"""Modules of `majorant.models` by the names of their models, so that one can be found without importing all."""
+REGISTERED = re.compile(r'^@register\(.*?\bname="([^"]+)"', re.DOTALL | re.MULTILINE)
+"""How a file names the model that it registers."""
 CARDS: dict[str, ModelCard] = {}
 ESTIMATORS: dict[str, type[Any]] = {}
 VALUES: dict[str, type[Any]] = {}
@@ -176,11 +163,22 @@ def discover() -> None:
         offered.load()
 
 
+def _homes() -> dict[str, str]:
+    """Return the modules that register models, by the names of the models, as the files say: importing all is slow."""
+    home = import_module("majorant.models")
+    return {
+        name: ".".join((home.__name__, *path.relative_to(folder).with_suffix("").parts))
+        for folder in home.__path__
+        for path in Path(folder).rglob("*.py")
+        for name in REGISTERED.findall(path.read_text(encoding="utf-8"))
+    }
+
+
 def model_names() -> list[str]:
     """Return the names of all models, without importing those of this package."""
     for offered in entry_points(group="majorant.models"):
         offered.load()
-    return sorted({*HOMES, *CARDS})
+    return sorted({*_homes(), *CARDS})
 
 
 def card_named(name: str) -> ModelCard:
@@ -191,8 +189,8 @@ def card_named(name: str) -> ModelCard:
     KeyError
         If there is none of that name.
     """
-    if name in HOMES:
-        import_module(f"majorant.models.{HOMES[name]}")
+    if name not in CARDS and (home := _homes().get(name)):
+        import_module(home)
     return CARDS[name]
 
 
@@ -204,9 +202,9 @@ def known(name: str, among: dict[str, Any]) -> Any:
     KeyError
         If there is none of that name.
     """
-    if name in HOMES:
-        card_named(name)
-    elif name not in among:
+    if name not in among and (home := _homes().get(name)):
+        import_module(home)
+    if name not in among:
         discover()
     return among[name]
 
