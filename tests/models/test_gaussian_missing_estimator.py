@@ -175,18 +175,6 @@ def test_many_patterns_are_searched_filled_in(monkeypatch: pytest.MonkeyPatch) -
     assert quick.score(x) * len(x) == pytest.approx(quick.log_likelihood_, rel=1e-9)
 
 
-def test_rows_of_which_few_have_gaps_are_searched_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end is on the observed entries, and the same as that of a search over these."""
-    x = load_iris().data.copy()
-    x[np.random.default_rng(0).random(x.shape) < 0.03] = NAN
-    quick = GaussianMixture(3, random_state=0).fit(x)
-    monkeypatch.setattr(search, "FEW_GAPS", 0.0)
-    usual = GaussianMixture(3, random_state=0).fit(x)
-    assert "filled them in" in quick.search_.note and "filled them in" not in usual.search_.note
-    assert quick.log_likelihood_ == pytest.approx(usual.log_likelihood_, rel=1e-6)
-    assert quick.score(x) * len(x) == pytest.approx(quick.log_likelihood_, rel=1e-9)
-
-
 def test_a_stream_is_the_rows_in_memory(tmp_path: Path) -> None:
     x, _ = two_groups(600)
     np.save(tmp_path / "x.npy", x)

@@ -317,11 +317,6 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
 
     def _contest(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> GaussianContest:
         refuse_wide(self._matrices(), data.n_units, WIDEST)
-        return self._contest_on(rows, law, draws, fills_few=True)
-
-    def _contest_on(
-        self, rows: StandardRows, law: Any, draws: np.random.Generator, *, fills_few: bool
-    ) -> GaussianContest:
         is_left_to_search = self.init_params == "auto" and self._given().is_empty and not self._is_bounded
         return contest_of(
             rows,
@@ -334,7 +329,6 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             tol=self._tolerance,
             max_iter=max(int(self.max_iter), LONG_RUN) if is_left_to_search else int(self.max_iter),
             n_jobs=self.n_jobs,
-            fills_few=fills_few and is_left_to_search,
         )
 
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
@@ -356,12 +350,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Theta]]:
         n_searches = 1 if contest.is_hopeless or isinstance(self.n_init, str) else int(self.n_init)
         raced = [one for _ in range(n_searches) for one in search(contest, draws, int(self.verbose))]
-        where, found = winner(raced)
-        if contest.is_filled and not found.best.is_regular:  # what was filled in may be at fault
-            observed = self._contest_on(contest.rows, contest.mixture.law, draws, fills_few=False)
-            if not observed.is_filled:
-                return self._raced(observed, draws)
-        return where, found
+        return winner(raced)
 
     def _by_bounds(self, contest: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> Found[Theta]:
         if contest.coordinates.rank == 0:

@@ -42,9 +42,8 @@ SOON = 100
 FEW_ROWS = 50
 """Rows up to which more starts are made if parameters are many relative to rows."""
 MOST_PATTERNS = 64
-FEW_GAPS = 0.25
-"""The search goes over the observed entries themselves if they have no more patterns and more than such a share of the
-rows has gaps; over rows that were filled in otherwise, as each pattern costs factorisations of its own."""
+"""The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
+otherwise, as each pattern costs its own pass."""
 TRIALS = (6, 3), (15, 1)
 """Steps of EM on the observed entries after which solutions of a search over filled rows are compared, and how many
 continue."""
@@ -99,7 +98,6 @@ def contest_of(
     tol: float,
     max_iter: int,
     n_jobs: int | None,
-    fills_few: bool,
 ) -> GaussianContest:
     """Return the search of some rows, in coordinates in which EM for the type does not depend on units.
 
@@ -114,8 +112,6 @@ def contest_of(
         See `GaussianMixture`; `tol` is what may be left to gain for each row.
     covariance_floor : float or None
         Smallest eigenvalue of a covariance, relative to the total one; None: chosen.
-    fills_few : bool
-        Whether the search may fill in rows of which few have gaps.
     """
     precision, normal, whole, is_filled = rows.precision, None, rows, False
     rows = whole.searched(draws)
@@ -123,8 +119,7 @@ def contest_of(
     is_wide = len(points) < points.shape[1] and not kind.has_matrices
     if rows.n_missing:
         normal = total_gaussian(whole.data, whole.variances, DIAGONAL if is_wide else FULL)
-        has_few = fills_few and float(weights @ np.isnan(points).any(axis=1)) <= FEW_GAPS * float(weights.sum())
-        is_filled = n_components > 1 and (has_few or len(patterns(points)) > MOST_PATTERNS)
+        is_filled = len(patterns(points)) > MOST_PATTERNS
         points, precision = impute(normal, points), max(precision, STILL_PRECISION)
     points = points.astype(np.float64, copy=False)
     total_normal = None if normal is None or is_wide else (normal.means[0], normal.covariances[0])
