@@ -145,6 +145,10 @@ def select(
             delayed(fit)(number, *planned) for number, planned in enumerate(plan) if not is_stopped()
         )
     candidates, estimators = zip(*(fits[number] for number in sorted(fits)), strict=True)
+    with warnings.catch_warnings():  # not in the threads of the fits, whose warnings would be lost
+        warnings.simplefilter("ignore")
+        told = [_measures_of(fitted, X, y, arguments) for fitted in estimators]
+    candidates = tuple(replace(one, measures=measures) for one, measures in zip(candidates, told, strict=True))
     candidates = _comparable(card, candidates, estimators)
     _refuse_unfittable(settings, candidates)
     return Selection(candidates, criterion, card.title, card.part, card.size_parameter, card.objective_name, estimators)
@@ -237,7 +241,6 @@ def _fitted(
         else:
             fitted.fit(X, y, **arguments)
         value = criterion_of(fitted, criterion, X, y, arguments)
-        measures = _measures_of(fitted, X, y, arguments)
     except ValueError as error:
         reason = f"{UNFITTED}: {' '.join(str(error).split())}"
         return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
@@ -256,14 +259,13 @@ def _fitted(
         bool(getattr(fitted, "converged_", True)),
         excluded if regular else f"degenerate: {getattr(fitted, 'degeneracy_', '') or UNDETERMINED}",
         warned.end(),
-        measures,
     )
     return candidate, fitted
 
 
 def _measures_of(fitted: Any, X: Any, y: Any, arguments: Mapping[str, Any]) -> dict[str, float]:
     """Return what is told of a fit with a likelihood beside the criterion that compares it."""
-    if not hasattr(fitted, "information_criteria"):
+    if not hasattr(fitted, "information_criteria"):  # one that could not be fitted has none either
         return {}
     rows = {name: value for name, value in {"y": y, **arguments}.items() if value is not None}
     if "weights" in rows and "formula" in rows:
