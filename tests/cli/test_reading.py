@@ -161,6 +161,14 @@ def test_a_title_above_the_header_is_named(majorant: Majorant, plain: pl.DataFra
     assert answer.status == 2 and "line 2 has 2 fields" in answer.words and "--skip-rows" in answer.words
 
 
+def test_amounts_with_a_unit_name_the_options_that_read_them(majorant: Majorant, tmp_path: Path) -> None:
+    rows = "\n".join(f"{i};{i}.000,5{i} €;{i * i}" for i in range(1, 9))
+    (tmp_path / "t.csv").write_text(f"a;betrag;b\n{rows}\n", encoding="utf-8")
+    assert "text whose numbers need --decimal , --thousands .: betrag\n" in majorant(*FIT, "t.csv", *TO).out
+    assert majorant(*FIT, "t.csv", *TO, "--force", "--decimal", ",", "--thousands", ".").status == 0
+    assert centres().shape == (2, 3) and centres()[:, 1].max() > 1000
+
+
 def test_points_are_no_decimal_signs_beside_decimal_commas(majorant: Majorant, plain: pl.DataFrame) -> None:
     Path("t.csv").write_text(european(plain))
     answer = majorant(*FIT, "t.csv", *TO, "--decimal", ",")

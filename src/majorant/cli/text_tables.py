@@ -201,11 +201,19 @@ def options_for_numbers(column: pl.Series) -> str | None:
     """Return the options that would read a text column of numbers in another form; None if it is no such column."""
     if column.dtype != pl.String or column.null_count() == len(column):
         return None
-    texts = column.drop_nulls().str.strip_chars()
+    texts = _without_unit(column.drop_nulls().str.strip_chars())
     for sign, form, options in _FORMS:
         if texts.str.contains(sign).any() and texts.str.contains(rf"^[-+]?(?:{form})$").all():
             return options
     return None
+
+
+def _without_unit(text: pl.Series) -> pl.Series:
+    """Drop a unit that is that of every cell."""
+    units = text.str.extract(_UNITS)
+    if units.null_count() > text.null_count() or units.drop_nulls().n_unique() != 1:
+        return text
+    return text.str.replace(_UNITS, "").str.strip_chars()
 
 
 def _holds_words(column: pl.Series, number: int) -> bool:
@@ -238,10 +246,7 @@ def _number_if_it_is_one(column: pl.Series, reading: Reading) -> pl.Series:
     """
     if column.null_count() == len(column):
         return column
-    text = column.str.strip_chars()
-    units = text.str.extract(_UNITS)
-    if units.null_count() == column.null_count() and units.drop_nulls().n_unique() == 1:
-        text = text.str.replace(_UNITS, "").str.strip_chars()
+    text = _without_unit(column.str.strip_chars())
     if reading.thousands is not None:
         mark, point = re.escape(reading.thousands), re.escape(reading.decimal)
         grouped = text.str.contains(rf"^[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:{point}\d*)?$")
