@@ -190,6 +190,10 @@ def test_exploring_is_explained_and_a_limit_is_warned_of() -> None:
     for said in ("too few iterations", "hardly changed"):
         still.add(objective=2.0, bound=2.0, exploring=0)
         assert said in " ".join(convergence.notes(History.of(still), True, drawn=False))
+    fallen = Trace()  # from one value to another: not enough for a picture, though it is no small change
+    for objective in (3.0, 2.0):
+        fallen.add(objective=objective, bound=objective, exploring=0)
+    assert "too few iterations" in " ".join(convergence.notes(History.of(fallen), True, drawn=False))
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,8 @@ def test_columns_must_have_one_length() -> None:
 
 def test_nothing_of_a_table_is_markup_in_its_copies() -> None:
     table = Table("t", [Column(name, ["</textarea><script>"]) for name in ODD_NAMES])
+    assert "<summary>Copy as CSV</summary>" in table.with_copies()
+    assert f"<summary>Copy {table.name} as LaTeX</summary>" in table.with_copies(is_named=True)
     assert "<script" not in table.with_copies() and table.with_copies().count("</textarea>") == 2
 
 

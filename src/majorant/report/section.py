@@ -64,7 +64,9 @@ class Section:
         return [table for table in (self.table, self.further) if table is not None]
 
     def render(self) -> str:
-        shown = self.figure + "".join(table.with_copies(self.label) for table in self.tables)
+        shown = self.figure + "".join(
+            table.with_copies(self.label, is_named=table is self.further) for table in self.tables
+        )
         block = f"<figure>{shown}</figure>" if self.is_figure else f'<div class="block">{shown}</div>'
         note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
         return (

@@ -210,10 +210,11 @@ class Table:
             lines.append(f"\\multicolumn{{{len(copied)}}}{{l}}{{\\footnotesize {latex.escaped(self.note)}}}")
         return "\n".join([*lines, r"\end{tabular}", ""])
 
-    def with_copies(self, caption: str = "") -> str:
-        """Return the table with its copies (CSV, LaTeX) below it."""
-        as_csv = _copy("CSV", f"{self.name}.csv", "text/csv", self.to_csv())
-        as_latex = _copy("LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
+    def with_copies(self, caption: str = "", *, is_named: bool = False) -> str:
+        """Return the table with its copies (CSV, LaTeX) below it, which may say what they are of."""
+        what = f"{self.name.replace('-', ' ')} " if is_named else ""
+        as_csv = _copy(f"{what}as CSV", f"{self.name}.csv", "text/csv", self.to_csv())
+        as_latex = _copy(f"{what}as LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
         shown = self.to_html(caption) if self.is_on_page else ""
         return f'{shown}<div class="copies">{as_csv}{as_latex}</div>'
 
@@ -231,10 +232,10 @@ def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
     return Column("", [None] * len(shares), markup=bars, css="bar-cell", where="page")
 
 
-def _copy(kind: str, file: str, mime: str, text: str) -> str:
+def _copy(what: str, file: str, mime: str, text: str) -> str:
     """Return the markup of one copy, collapsed at first; it can be opened and selected without the script."""
     return (
-        f'<details class="copy" data-type="{mime}"><summary>Copy as {kind}</summary>'
+        f'<details class="copy" data-type="{mime}"><summary>Copy {what}</summary>'
         f'<textarea readonly spellcheck="false" rows="6" aria-label="{file}">\n{escaped(text)}</textarea>'
         f'<p><span role="status"></span> <a hidden download="{file}">Save {file}</a></p></details>'
     )

@@ -243,7 +243,7 @@ def notes(history: History, converged: bool, *, drawn: bool, is_stopped: bool = 
             "what is there is off the scale."
         )
     else:
-        few = len(history.objective) < 2
+        few = len(history.objective) < 2 or bool(np.isfinite(above_lowest(history)[0]).any())
         texts.append(
             "There are too few iterations to draw."
             if few
