@@ -314,3 +314,57 @@ def test_emissions_and_transitions_are_set_by_lists(majorant: Callable[..., Any]
     assert answer.status == 0, answer.words
     model = mj.load("run/model.majorant")
     assert model.transitions_[1, 0] == 0 and model.step_means_[1, 0] > model.step_means_[0, 0]
+
+
+def test_gaps_are_filled_in_every_command_where_the_fit_filled_them(majorant: Callable[..., Any]) -> None:
+    table, lost = (
+        moves().with_columns(hour=pl.format("2024-03-0{} {}:00", 1 + pl.col("hour") // 24, pl.col("hour") % 24)),
+        [5, 6, 50],
+    )
+    table = table.with_columns(pl.col("hour").str.to_datetime("%Y-%m-%d %H:%M").dt.strftime("%Y-%m-%d %H:%M"))
+    empty = table.with_columns(
+        pl.when(pl.arange(0, 120).is_in(lost)).then(None).otherwise(pl.col("x", "y")).name.keep()
+    )
+    assert fitted(majorant, empty, "whole", "--no-report").status == 0
+    answer = fitted(
+        majorant,
+        table.filter(~pl.arange(0, 120).is_in(lost)).sample(fraction=1.0, shuffle=True, seed=0),
+        "run",
+        "--fill-gaps",
+    )
+    assert answer.status == 0 and "Warning" not in answer.out
+    assert "120 rows in 3 sequences used, 3 of them added for times that lack" in " ".join(answer.out.split())
+    keys, state = ["animal", "hour"], pl.read_csv("whole/assignments.csv").drop("row").sort("animal", "hour")
+    assert state.columns[:3] == ["animal", "hour", "state"]
+    assert majorant("predict", "run", "run.csv", "--out", "new.csv").status == 0
+    for file in ("run/assignments.csv", "new.csv"):
+        found = pl.read_csv(file)
+        assert found["row"].to_list() == list(range(1, 121))
+        assert found.drop("row").sort("animal", "hour")[[*keys, "state"]].equals(state[[*keys, "state"]])
+    assert majorant("report", "run").status == 0
+    assert majorant("forecast", "run", "run.csv", "--steps", "2", "--out", "ahead.csv").status == 0
+    ahead = pl.read_csv("ahead.csv")
+    assert ahead["hour"].to_list() == ["2024-03-02 16:00", "2024-03-02 17:00"] * 3
+    times = pl.read_csv("run/tables/forecast.csv")["Time"].to_list()
+    assert times[:2] == ahead["hour"].to_list()[:2]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({}, ("--fill-gaps",), ""),
+        ({"hour": pl.col("hour") ** 2}, ("--fill-gaps",), 'the gaps of "hour" cannot be filled: steps of 1 and 39'),
+        (
+            {"hour": pl.format("{}/{}/2024", 1 + pl.col("hour") % 12, 1 + pl.col("hour") // 12)},
+            (),
+            'column "hour" of bad.csv holds "2/1/2024" in row 2, which may be 2 January or 1 February',
+        ),
+    ],
+)
+def test_times_that_cannot_be_filled_or_may_be_two_are_told(
+    majorant: Callable[..., Any], change: dict[str, Any], options: tuple[str, ...], said: str
+) -> None:
+    answer = fitted(majorant, moves().with_columns(**change), "bad", "--no-report", *options)
+    assert (answer.status != 0) == bool(said) and said in answer.words
+    answer = majorant("fit", "hmm", "bad.csv", "--fill-gaps", "--out", "none")
+    assert answer.status != 0 and "--fill-gaps needs times" in answer.words

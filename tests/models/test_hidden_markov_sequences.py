@@ -52,7 +52,8 @@ def test_columns_of_a_data_frame_name_sequences_and_times(library: str) -> None:
         ({"time": np.zeros(80)}, "rows 0 and 1 of one sequence have the same time, 0.0"),
         ({"time": np.append(np.arange(79.0), np.nan)}, "time has none for row 79"),
         ({"time": [str(i) for i in range(80)]}, "the text '0', which does not sort as time does"),
-        ({"time": ["25/01/2024"] * 80}, "the text '25/01/2024', which does not sort"),
+        ({"time": ["25/13/2024"] * 80}, "the text '25/13/2024', which does not sort"),
+        ({"time": ["5/5/2024", "1/2/2024"] * 40}, "the text '1/2/2024', which may be 1 February or 2 January"),
         ({"time": np.arange(79)}, r"time must be one time per row, shape \(80,\)"),
         ({"groups": "anmal"}, "no column 'anmal'. Did you mean 'animal'"),
     ],
@@ -135,7 +136,7 @@ def test_forecasts_are_tables() -> None:
     ahead = model.forecast(table, 3, groups="animal", time="hour")
     assert repr(ahead) == "<forecast of x: 3 steps of 2 sequences>"
     frame, (low, high) = ahead.to_frame(0.8), ahead.interval(0.8)
-    columns = ["sequence", "ahead", "x_mean", "x_low", "x_high", "probability_1", "probability_2"]
+    columns = ["sequence", "ahead", "time", "x_mean", "x_low", "x_high", "probability_1", "probability_2"]
     assert list(frame.columns) == columns and frame["sequence"].tolist() == ["a"] * 3 + ["b"] * 3
     for name, values in (("x_mean", ahead.mean), ("x_low", low), ("x_high", high)):
         np.testing.assert_array_equal(frame[name], values.ravel())

@@ -222,6 +222,10 @@ def fit(
     sequence: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Which series each row belongs to, for models of series.")
     ] = None,
+    fill_gaps: Annotated[
+        bool,
+        typer.Option("--fill-gaps", help="Add a row of empty cells for every time that lacks, in models of series."),
+    ] = False,
     ids: Annotated[
         str | None,
         typer.Option(
@@ -284,6 +288,7 @@ def fit(
         bag=bag,
         time=time,
         sequence=sequence,
+        fill_gaps=fill_gaps,
         ids=() if ids is None else parsed_names(ids),
         keep=() if keep is None else parsed_names(keep),
         reading=Reading(**reading),

@@ -15,9 +15,17 @@ from majorant.cli.tables import SourceTable
 EVERY = ("*",)
 
 
-def kept_columns(table: SourceTable, ids: Sequence[str], keep: Sequence[str]) -> pl.DataFrame:
-    """Return the ids, then the other columns to keep, ``*`` being all of them; refuse a column that is not there."""
-    names = [*ids, *(table.frame.columns if tuple(keep) == EVERY else keep)]
+def kept_columns(
+    table: SourceTable, ids: Sequence[str], keep: Sequence[str], series: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Return the ids, sequences and times, then the other columns to keep, ``*`` being all of them.
+
+    Raises
+    ------
+    CommandError
+        If a column is not there.
+    """
+    names = [*ids, *series, *(table.frame.columns if tuple(keep) == EVERY else keep)]
     for name in names:
         check_there(table, name)
     return table.frame.select(*dict.fromkeys(names))

@@ -39,7 +39,7 @@ from majorant.cli.matrix import (
     item_matrix,
 )
 from majorant.cli.request import LARGEST, FitRequest
-from majorant.cli.series import in_order, series_formula, series_matrix
+from majorant.cli.series import in_order, series_formula, series_matrix, with_gaps_filled
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable
 from majorant.formulas import Formula, quoted
@@ -73,6 +73,7 @@ class FittedRun:
     criteria: Mapping[str, float] = field(default_factory=dict)
     kept: pl.DataFrame = field(default_factory=pl.DataFrame)
     categories: Categories = field(default_factory=Categories)
+    n_added: int = 0
 
     @property
     def is_stopped(self) -> bool:
@@ -189,7 +190,10 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     own = {"population": request.population, "missing": request.missing}
     estimator.set_params(**{name: value for name, value in own.items() if value is not None})
     _check_comparison(request, card, estimator)
-    kept = kept_columns(table, request.ids, request.keep)
+    n_read = table.frame.height
+    if request.fill_gaps:
+        table = with_gaps_filled(table, request.time, request.sequence)
+    kept = kept_columns(table, request.ids, request.keep, request.series)
     table = without_ids(table, request.ids, request.named_columns)
     request, table, categories = _as_numbers(request, card, table)
     units, said = None, list[str]()
@@ -240,6 +244,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         criteria,
         kept,
         categories,
+        table.frame.height - n_read,
     )
 
 

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, listed, refusals
 from majorant.cli.formulas import formula_refusals
-from majorant.cli.matrix import Columns
+from majorant.cli.matrix import Columns, Matrix
 from majorant.cli.parts import write_table
 from majorant.cli.predict import check_new, series_of
 from majorant.cli.runs import Recipe, read_run
-from majorant.cli.series import formula_of_series, gaps_ahead, in_order, needed_ahead
+from majorant.cli.series import formula_of_series, gaps_ahead, in_order, needed_ahead, with_gaps_filled
 from majorant.cli.settings import known_models
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table
 from majorant.models.hidden_markov.sequences import sequences_of
+from majorant.models.hidden_markov.times import read_times, times_ahead
 from majorant.registry import card_of
 from majorant.summary import counted
 
@@ -51,6 +52,8 @@ def forecast_and_write(
         able = [name for name, other in known_models().items() if other.in_order]
         raise CommandError(f"{card.title} has no forecast: it is no model of series.", f"One is {listed(able)}.")
     table = read_table(table_path, replace(recipe.reading, **given))
+    if recipe.fill_gaps:
+        table = with_gaps_filled(table, recipe.columns.time, recipe.columns.sequence)
     matrix, frame, said = series_of(estimator, recipe, table, recipe.drop_missing)
     needed = needed_ahead(estimator)
     if future is None and needed:
@@ -59,10 +62,10 @@ def forecast_and_write(
         )
     if future is not None and not needed:
         raise CommandError("the model needs nothing of the rows to come.", "Leave --future out; --steps says how many.")
-    extra: dict[str, Any] = {}
+    extra, times = dict[str, Any](), times_after(matrix, steps)
     if future is not None:
         new = read_table(future, replace(recipe.reading, **given))
-        extra, steps, told = ahead_of(estimator, recipe, table, new)
+        extra, times, steps, told = ahead_of(estimator, recipe, table, new)
         said = (*said, *told)
     with refusals(card):
         ahead = estimator.forecast(frame, steps, **extra, **matrix.given)
@@ -73,6 +76,8 @@ def forecast_and_write(
     if matrix.sequences is not None:
         found["sequence"] = np.repeat(np.unique(matrix.sequences), steps)
     found["ahead"] = np.tile(np.arange(1, steps + 1), len(ahead.mean))
+    if times is not None:
+        found[recipe.columns.time or "time"] = times
     for j, name in enumerate(told):
         for ending, values in (("_mean", ahead.mean), ("_low", low), ("_high", high)):
             own = values[:, :, j].ravel()
@@ -83,10 +88,20 @@ def forecast_and_write(
     return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}", said
 
 
+def times_after(matrix: Matrix, steps: int) -> NDArray[Any] | None:
+    """Return the times of the rows to come, sequence by sequence; None where these are not known, or not even."""
+    if matrix.times is None:
+        return None
+    names = np.zeros(len(matrix.rows)) if matrix.sequences is None else matrix.sequences
+    codes = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    found = times_ahead(read_times(matrix.times), codes, steps)
+    return None if found is None else found.ravel()
+
+
 def ahead_of(
     estimator: Any, recipe: Recipe, table: SourceTable, new: SourceTable
-) -> tuple[dict[str, Any], int, tuple[str, ...]]:
-    """Return what a forecast is given of the rows to come, how many there are of each sequence, and warnings.
+) -> tuple[dict[str, Any], NDArray[Any] | None, int, tuple[str, ...]]:
+    """Return what a forecast is given of the rows to come, their times and number by sequence, and warnings.
 
     Raises
     ------
@@ -112,6 +127,7 @@ def ahead_of(
             )
     with formula_refusals(after.numbers, new.name):
         said = () if roles.time is None else gaps_ahead(before, after, roles.time)
+        times = None if roles.time is None else after.table.frame[roles.time].to_numpy()
         if formula is None:
             check = [name for name in columns.features[1:] if name not in new.frame.columns]
             if check:
@@ -119,9 +135,10 @@ def ahead_of(
             others = after.table.frame.select(columns.features[1:]).to_numpy()
             return (
                 {"future": others if units is None else (others - units.means[1:]) / units.scales[1:]},
+                times,
                 sizes[0],
                 said,
             )
         terms, gating = formula.ahead(before.table.frame, after.table.frame, sequences)
     given = {"future": terms, "gating_ahead": gating}
-    return {name: value for name, value in given.items() if value is not None}, sizes[0], said
+    return {name: value for name, value in given.items() if value is not None}, times, sizes[0], said

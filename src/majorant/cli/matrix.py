@@ -93,6 +93,8 @@ class Matrix:
         The sequence of each row, where rows follow each other in time.
     covariates : polars.DataFrame or None
         What the weights of the components depend on, numbers or text.
+    times : array of shape (n,) or None
+        The time of each row as in the table, where rows follow each other in time.
     """
 
     values: Array
@@ -104,6 +106,7 @@ class Matrix:
     frame: pl.DataFrame | None = None
     sequences: NDArray[Any] | None = None
     covariates: pl.DataFrame | None = None
+    times: NDArray[Any] | None = None
 
     @property
     def given(self) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class TableUse:
     n_sequences: int | None = None
     n_only_time: int = 0
     columns: Sequence[str] = ()
+    n_added: int = 0
 
     def lines(self) -> list[str]:
         """Return the block "Table"."""
@@ -44,7 +45,8 @@ class TableUse:
             for number, noun in ((self.n_bags, "bag"), (self.n_sequences, "sequence"))
             if number is not None
         ]
-        used = f"{counted(self.n_used, 'row')}{''.join(within)} used"
+        added = f", {self.n_added} of them added for times that lack" if self.n_added else ""
+        used = f"{counted(self.n_used, 'row')}{''.join(within)} used{added}"
         lines = labelled("Table", f"{self.name}, {used}, {self.n_left_out} left out")
         if self.n_missing:
             cells = f"{self.n_missing} of {self.n_cells} cells"

@@ -88,6 +88,7 @@ def screen(run: FittedRun) -> list[str]:
         run.matrix.n_sequences,
         int(np.isnan(run.matrix.values).all(axis=1).sum()) if run.card.in_order else 0,
         column_lines(run.column_uses),
+        run.n_added,
     )
     standardised = run.standardisation is not None
     lines = use.lines()
@@ -190,6 +191,7 @@ def _recipe(run: FittedRun) -> Recipe:
         request.reading,
         run.matrix.ranges,
         run.categories,
+        request.fill_gaps,
     )
 
 

@@ -18,7 +18,7 @@ from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, Matrix, build_matrix, item_matrix
 from majorant.cli.parts import read_parts, writing_parts
 from majorant.cli.runs import Recipe, read_run
-from majorant.cli.series import formula_of_series, in_order, series_matrix
+from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
 from majorant.cli.views import view_matrix, with_lost_views
@@ -53,6 +53,8 @@ def predict_and_write(
     parts = read_parts(table_path, reading, whole=is_by_bag or card_of(estimator).in_order)
     with closing(parts), writing_parts(out) as writer:
         for before, table in parts:
+            if recipe.fill_gaps:
+                table = with_gaps_filled(table, recipe.columns.time, recipe.columns.sequence)
             n_rows += table.frame.height
             try:
                 found, n_without, lost, said, far = _predicted(estimator, recipe, table, before, drop_missing)
@@ -60,8 +62,9 @@ def predict_and_write(
                 none_left, n_without = error, table.frame.height
             else:
                 n_far += far
+                series = [name for name in (recipe.columns.sequence, recipe.columns.time) if name is not None]
                 ids = [name for name in recipe.ids if name in table.frame.columns]
-                writer.write(beside(found, kept_columns(table, ids, keep), before))
+                writer.write(beside(found, kept_columns(table, ids, keep, series), before))
             n_left_out += n_without
         if writer.n_rows == 0 and none_left is not None:
             raise none_left

@@ -15,7 +15,7 @@ from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
 from majorant.cli.runs import FIGURE, FIGURES, REPORT, TABLES, Recipe, read_run
-from majorant.cli.series import formula_of_series, in_order, series_matrix
+from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
 from majorant.cli.tables import SourceTable, read_table
 from majorant.registry import card_of
 from majorant.report import Run, report
@@ -42,6 +42,8 @@ def rewrite_report(folder: Path) -> Path:
 
             matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
         elif card_of(estimator).in_order:
+            if recipe.fill_gaps:
+                table = with_gaps_filled(table, recipe.columns.time, recipe.columns.sequence)
             series, own = in_order(table, recipe.columns), formula_of_series(estimator)
             matrix = series_matrix(series, recipe.columns, recipe.drop_missing, formula=own)
         elif card_of(estimator).takes_text:
@@ -95,6 +97,7 @@ def write_report(
         target_name=recipe.columns.target or "y",
         frame=matrix.frame,
         given=matrix.given,
+        times=matrix.times,
         columns=columns,
     )
     made = report(run)

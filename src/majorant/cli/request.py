@@ -41,6 +41,7 @@ class FitRequest:
     bag: str | None = None
     time: str | None = None
     sequence: str | None = None
+    fill_gaps: bool = False
     ids: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     reading: Reading = AS_USUAL
@@ -63,6 +64,11 @@ class FitRequest:
         """Further roles of columns by option: groups, gating and so on."""
         given = {"groups": self.groups, "gating": self.gating, "offset": self.offset, "trials": self.trials}
         return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Columns of the sequence and the time of each row."""
+        return tuple(name for name in (self.sequence, self.time) if name is not None)
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -93,6 +99,7 @@ class FitRequest:
         options += [("--bag", self.bag)] if self.bag else []
         options += [("--time", self.time)] if self.time else []
         options += [("--sequence", self.sequence)] if self.sequence else []
+        options += [("--fill-gaps",)] if self.fill_gaps else []
         options += [("--id", joined_names(self.ids))] if self.ids else []
         options += [("--keep", joined_names(self.keep))] if self.keep else []
         options += self.reading.options

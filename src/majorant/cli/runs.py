@@ -132,6 +132,8 @@ class Recipe:
         Smallest and largest value of each feature, where all are numbers.
     categories : Categories
         Columns of text that became numbers.
+    fill_gaps : bool
+        Whether rows were added for times that lack.
     """
 
     columns: Columns
@@ -147,6 +149,7 @@ class Recipe:
     reading: Reading = AS_USUAL
     ranges: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     categories: Categories = field(default_factory=Categories)
+    fill_gaps: bool = False
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -179,6 +182,7 @@ class Recipe:
             "ranges": self.ranges,
             "levels": dict(self.categories.levels),
             "ordered": list(self.categories.ordered),
+            "fill_gaps": self.fill_gaps,
         }
 
     @classmethod
@@ -196,6 +200,7 @@ class Recipe:
         reading = Reading(**state["reading"])
         kept: dict[str, Any] = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
         kept["categories"] = Categories(state.get("levels", {}), tuple(state.get("ordered", ())))
+        kept["fill_gaps"] = bool(state.get("fill_gaps", False))
         return cls(columns, units, bool(state["drop_missing"]), **kept, **texts)
 
     def n_far(self, values: NDArray[np.float64]) -> int:

@@ -27,12 +27,7 @@ from majorant.summary import counted
 
 if TYPE_CHECKING:
     from majorant.models.hidden_markov.formula import SeriesFormula
-from majorant.models.hidden_markov.gaps import MOST_GAPS, compact_dates, long_steps
-
-QUARTER = r"^\s*(\d{4})[- ]?[Qq]([1-4])\s*$"
-MONTH = r"^\s*(\d{4})-(\d{1,2})\s*$"
-DAY = 86_400e6
-"""Microseconds of a day."""
+from majorant.models.hidden_markov.times import MOST_GAPS, Times, UnreadTimeError, lacking, long_steps, read_times
 
 
 @dataclass(frozen=True)
@@ -49,12 +44,21 @@ class Series:
         Name of each sorted row's sequence; None where all rows are one.
     said : tuple of str
         Warnings about the times.
+    times : Times or None
+        Of the sorted rows, where they are known.
     """
 
     table: SourceTable
     numbers: NDArray[np.int64]
     sequences: NDArray[np.generic] | None
     said: tuple[str, ...] = ()
+    times: Times | None = None
+
+    @property
+    def codes(self) -> NDArray[np.intp]:
+        """Number of each row's sequence."""
+        names = np.zeros(len(self.numbers)) if self.sequences is None else self.sequences
+        return np.asarray(np.unique(names, return_inverse=True)[1].reshape(-1), dtype=np.intp)
 
 
 def in_order(table: SourceTable, columns: Columns) -> Series:
@@ -72,13 +76,14 @@ def in_order(table: SourceTable, columns: Columns) -> Series:
         _refuse_empty(table, columns.sequence, empty, "sequence")
         codes = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.intp)
     if columns.time is None:
-        order, said = np.argsort(codes, kind="stable"), tuple[str, ...]()
+        order, times, said = np.argsort(codes, kind="stable"), None, tuple[str, ...]()
     else:
-        times, unit = times_of(table, columns.time)
-        order = np.lexsort((times, codes))
-        said = _gaps(table, columns, times[order], codes[order], order, unit)
+        times = times_of(table, columns.time)
+        order = np.lexsort((times.numbers, codes))
+        times = replace(times, numbers=times.numbers[order])
+        said = _gaps(table, columns, times.numbers, codes[order], order, times.unit)
     in_time = replace(table, frame=table.frame[order])
-    return Series(in_time, order.astype(np.int64) + 1, None if names is None else names[order], said)
+    return Series(in_time, order.astype(np.int64) + 1, None if names is None else names[order], said, times)
 
 
 def series_formula(text: str, series: Series, gating: str | None = None) -> SeriesFormula:
@@ -125,17 +130,16 @@ def gaps_ahead(before: Series, after: Series, time: str) -> tuple[str, ...]:
     """
     from majorant.models.hidden_markov.ahead import check_later
 
-    (times, unit), (later, kind) = times_of(before.table, time), times_of(after.table, time)
-    if unit != kind:
+    columns = [series.table.frame[time] for series in (before, after)]
+    try:
+        times = read_times([value for column in columns for value in column.to_list()])
+    except (TypeError, UnreadTimeError):
         raise CommandError(
-            f'"{time}" of {after.table.name} holds {f"{kind}s" if kind else "numbers"}, that of {before.table.name} '
-            f"{f'{unit}s' if unit else 'numbers'}.",
+            f'"{time}" of {after.table.name} is of another kind than that of {before.table.name}.',
             "Write both in one way.",
-        )
-    parts = [s.sequences if s.sequences is not None else np.zeros(s.table.frame.height) for s in (before, after)]
-    codes = np.concatenate([np.unique(part, return_inverse=True)[1] for part in parts])
-    both = np.concatenate([times, later])
-    said = check_later(both, both, codes, len(times), after.table.frame[time].to_list())
+        ) from None
+    codes = np.concatenate([before.codes, after.codes])
+    said = check_later(times.numbers, codes, len(columns[0]), columns[1].to_list())
     return () if said is None else (said,)
 
 
@@ -157,55 +161,85 @@ def series_matrix(
             design, gating = formula.design(frame, sequences), formula.gating(frame, sequences)
         covariates = None if gating is None else feature_frame(tuple(gating.columns), gating.to_numpy())
         rows = series.numbers, 0
-        return Matrix(design.to_numpy(), None, None, *rows, sequences=series.sequences, covariates=covariates)
+        beside: dict[str, Any] = {
+            "sequences": series.sequences,
+            "covariates": covariates,
+            "times": _times_in(series, columns),
+        }
+        return Matrix(design.to_numpy(), None, None, *rows, **beside)
     matrix = build_matrix(series.table, columns, True, False, is_new=is_new, keeps_empty=True)
     values = matrix.values
     if drop_missing:
         values = np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
-    return replace(matrix, values=values, rows=series.numbers, sequences=series.sequences)
+    own: dict[str, Any] = {"sequences": series.sequences, "times": _times_in(series, columns)}
+    return replace(matrix, values=values, rows=series.numbers, **own)
 
 
-def times_of(table: SourceTable, name: str) -> tuple[NDArray[np.float64], str]:
-    """Return the times of a column as numbers, and their unit: days, months, quarters, or none.
+def _times_in(series: Series, columns: Columns) -> NDArray[Any] | None:
+    return None if columns.time is None else series.table.frame[columns.time].to_numpy()
+
+
+def times_of(table: SourceTable, name: str) -> Times:
+    """Return the times of a column.
 
     Raises
     ------
     CommandError
-        If a cell is empty, or is no number, date, month or quarter.
+        If a cell is empty, or is no number, date, month or quarter, or may be two dates.
     """
     check_there(table, name)
     column = table.frame[name]
-    _refuse_empty(table, name, (column.is_null() | _is_nan(column)).to_numpy(), "time")
-    if is_numeric(column):
-        dates = compact_dates(column.to_numpy())
-        if dates is None:
-            return column.cast(pl.Float64).to_numpy(), ""
-        return dates.astype(np.float64), "day" if np.datetime_data(dates.dtype)[0] == "D" else "month"
-    if column.dtype.is_temporal():
-        return column.cast(pl.Datetime("us")).to_physical().cast(pl.Float64).to_numpy() / DAY, "day"
-    text = column.cast(pl.String)
-    kinds = []
-    for pattern, per_year, unit in ((QUARTER, 4, "quarter"), (MONTH, 12, "month")):
-        kinds.append(~text.str.contains(pattern))
-        if not kinds[-1].any():
-            year, part = (text.str.extract(pattern, group).cast(pl.Float64).to_numpy() for group in (1, 2))
-            return per_year * year + part - 1, unit
-    instants = text.str.strip_chars().str.replace("T", " ", literal=True).str.replace(r"Z$", "")
-    for form in ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S%.f"):
-        found = instants.str.to_datetime(form, strict=False, time_unit="us")
-        kinds.append(found.is_null())
-        if found.null_count() == 0:
-            return found.to_physical().cast(pl.Float64).to_numpy() / DAY, "day"
-    row = int(min(kinds, key=pl.Series.sum).arg_max() or 0)
-    raise CommandError(
-        f'column "{name}" of {table.name} holds "{text[row][:40]}" in row {row + 1}, which is read as no time.',
-        "Times are numbers, dates (2024-03-31, 2024-03-31 18:30), months (2024-03) or quarters (2024Q1), all of one "
-        "kind. Rows that are in order already need no --time.",
-    )
+    empty = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    _refuse_empty(table, name, empty.to_numpy(), "time")
+    return _read(table, name, column)
 
 
-def _is_nan(column: pl.Series) -> pl.Series:
-    return column.is_nan() if column.dtype.is_float() else column.is_null()
+def _read(table: SourceTable, name: str, column: pl.Series) -> Times:
+    is_known = is_numeric(column) or column.dtype.is_temporal()
+    try:
+        return read_times(column.to_numpy() if is_known else column.cast(pl.String).to_list())
+    except UnreadTimeError as error:
+        holds = f'column "{name}" of {table.name} holds "{error.text[:40]}" in row {error.row + 1}'
+        if error.meanings:
+            first, second = error.meanings
+            raise CommandError(
+                f"{holds}, which may be {first} or {second}, and no other row tells which.",
+                "Write dates as 2024-03-31.",
+            ) from None
+        raise CommandError(
+            f"{holds}, which is read as no time.",
+            "Times are numbers, dates (2024-03-31, 2024-03-31 18:30, 31/03/2024), months (2024-03) or quarters "
+            "(2024Q1), all of one kind. Rows that are in order already need no --time.",
+        ) from None
+
+
+def with_gaps_filled(table: SourceTable, time: str | None, sequence: str | None) -> SourceTable:
+    """Return a table with a row of empty cells for every time that lacks between others of its sequence, at its end.
+
+    Raises
+    ------
+    CommandError
+        If times are not known or not even.
+    """
+    if time is None:
+        raise CommandError("--fill-gaps needs times: name their column with --time.")
+    series = in_order(table, Columns((), time=time, sequence=sequence))
+    assert series.times is not None
+    codes = series.codes
+    try:
+        found = lacking(series.times.numbers, codes)
+    except ValueError as error:
+        raise CommandError(
+            f'the gaps of "{time}" cannot be filled: {error}.',
+            "Its rows must be at even times, but for those that lack.",
+        ) from None
+    if found is None:
+        return table
+    added = {time: pl.Series(series.times.write(found[1])).cast(table.frame[time].dtype)}
+    if sequence is not None:
+        firsts = np.flatnonzero(np.diff(codes, prepend=-1))
+        added[sequence] = series.table.frame[sequence][firsts[found[0]]]
+    return replace(table, frame=pl.concat([table.frame, pl.DataFrame(added)], how="diagonal"))
 
 
 def _refuse_empty(table: SourceTable, name: str, empty: NDArray[np.bool_], what: str) -> None:
@@ -253,7 +287,7 @@ def _gaps(
     return (
         f'{counted(len(long), "step")} of "{columns.time}" {are} longer than the usual {_length(usual, unit)}: '
         f"{'' if len(long) == 1 else 'the longest is '}{longest}. The model takes every row for one step: add a row "
-        "with empty cells for every time that lacks.",
+        "with empty cells for every time that lacks, as --fill-gaps does.",
     )
 
 

@@ -32,7 +32,7 @@ ACTIVE_SHARE = 0.01
 """Smallest share of the rows with which a class or cluster is active."""
 
 
-NAMES_OF_ROWS = {"groups", "bags", "time", "data"}
+NAMES_OF_ROWS = {"groups", "bags", "time", "data", "future"}
 """Arguments that may hold dates: what names rows, and tables of which a formula chooses columns."""
 
 

@@ -91,7 +91,8 @@ def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[in
 def rows_as_fitted(model: Any, X: Any, y: Any = None, rows: Mapping[str, Any] | None = None) -> tuple[Any, Any, Any]:
     """Return rows, target and further arguments as the model's fit took them, by its formula if it has one."""
     given = dict(rows or {})
-    return model._as_fitted(X, y, given)[:3] if hasattr(model, "_as_fitted") else (X, y, given)
+    X, y, given = model._as_fitted(X, y, given)[:3] if hasattr(model, "_as_fitted") else (X, y, given)
+    return X, y, {name: value for name, value in given.items() if name != "time"}  # by which rows are sorted already
 
 
 def columns_of(X: Any, features: Sequence[int]) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ def report_of(
     if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
         raise TypeError(f"a report shows a table: give it an array or a data frame; got {type(X).__name__}")
     X, y, given, order = model._as_fitted(X, y, given)
+    times = given.pop("time", None)
     values = _numbers_of(X)
     if values.ndim == 2 and values.shape[1] != model.n_features_in_:
         fitted = f"{type(model).__name__} was fitted to {model.n_features_in_}"
@@ -37,6 +38,7 @@ def report_of(
         target_name=str(getattr(y, "name", None) or "y"),
         frame=X if hasattr(X, "columns") else None,
         given={name: value for name, value in given.items() if value is not None},
+        times=times,
     )
     return report(run)
 

@@ -60,6 +60,8 @@ class Run:
         The rows as the estimator takes them, where they are not all numbers; `X` then holds codes of some columns.
     given : mapping
         Further arguments of the fit, by name, that have an entry per row: ``groups``, ``gating``, ``component_labels``.
+    times : array of shape (n,) or None
+        The time of each row, where rows follow each other in time.
     columns : sequence of ColumnUse
         What became of each column of the table; empty where that is not known.
     """
@@ -82,6 +84,7 @@ class Run:
     bags: NDArray[Any] | None = None
     frame: Any = None
     given: Mapping[str, Any] = field(default_factory=dict)
+    times: NDArray[Any] | None = None
     columns: Sequence[Any] = ()
 
     def __post_init__(self) -> None:

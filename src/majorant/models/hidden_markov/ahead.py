@@ -14,8 +14,8 @@ from majorant.engine.mixture import Array
 from majorant.formulas import column_of
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import check_column
-from majorant.models.hidden_markov.gaps import as_numbers, long_steps
-from majorant.models.hidden_markov.sequences import Sequences, ranks, refuse_equal
+from majorant.models.hidden_markov.sequences import Sequences, in_time
+from majorant.models.hidden_markov.times import long_steps, read_times
 from majorant.summary import counted
 
 
@@ -49,28 +49,22 @@ def order_ahead(
     if time not in future.columns:
         return codes, np.argsort(codes, kind="stable")
     times = future[time].to_list()
-    order = np.lexsort((ranks(times, len(times)), codes))
-    refuse_equal(times, order, codes)
+    _, order = in_time(times, codes)
     if before is not None:
-        every, n = [*before, *times], len(before)
         both = np.concatenate([sequences.codes, codes])
-        said = check_later(ranks(every, len(every)), as_numbers(every), both, n, times)
+        said = check_later(read_times([*before, *times]).numbers, both, len(before), times)
         if said is not None:
             warnings.warn(said, UserWarning, stacklevel=levels_to_user())
     return codes, order
 
 
-def check_later(
-    rank: NDArray[Any], times: Array | None, codes: NDArray[np.intp], n: int, shown: Sequence[Any]
-) -> str | None:
+def check_later(times: Array, codes: NDArray[np.intp], n: int, shown: Sequence[Any]) -> str | None:
     """Return a sentence on long steps of time into rows to come, which follow n rows; None where there are none.
 
     Parameters
     ----------
-    rank : ndarray of shape (n_rows,)
-        What sorts the rows in time.
-    times : ndarray of shape (n_rows,) or None
-        In equal units, where these are known.
+    times : ndarray of shape (n_rows,)
+        In equal units.
     codes : ndarray of shape (n_rows,)
         Sequences.
     n : int
@@ -83,16 +77,14 @@ def check_later(
     ValueError
         If a row to come is not later than all rows before of its sequence.
     """
-    last = np.full(int(codes.max()) + 1, rank.min())
-    np.maximum.at(last, codes[:n], rank[:n])
-    early = np.flatnonzero(rank[n:] <= last[codes[n:]])
+    last = np.full(int(codes.max()) + 1, times.min())
+    np.maximum.at(last, codes[:n], times[:n])
+    early = np.flatnonzero(times[n:] <= last[codes[n:]])
     if len(early):
         raise ValueError(
             f"the rows to come must be later than the last row of their sequence; one has the time {shown[early[0]]}"
         )
-    if times is None:
-        return None
-    order = np.lexsort((rank, codes))
+    order = np.lexsort((times, codes))
     inner, steps, long = long_steps(times[order], codes[order])
     long = long[order[inner[long] + 1] >= n]
     if not len(long):
@@ -119,6 +111,18 @@ def named_ahead(X: Any, future: Any, names: Sequence[str], sequences: Sequences,
     groups, time = (rows[role] if isinstance(rows.get(role), str) else None for role in ("groups", "time"))
     _, order = order_ahead(table, sequences, groups, time, None if time is None else column_of(X, time).tolist())
     return np.array([table[name].to_numpy() for name in names], dtype=np.float64).T[order]
+
+
+def given_times(
+    future: Any, sequences: Sequences, groups: Any, time: Any, *, otherwise: NDArray[Any] | None
+) -> NDArray[Any] | None:
+    """Return the times of the rows to come, (sequences, steps), where their table has them."""
+    table = table_of(future)
+    if not isinstance(time, str) or time not in table.columns:
+        return otherwise
+    times = table[time].to_numpy()
+    _, order = in_time(times, _codes_ahead(table, sequences, groups))
+    return np.asarray(times[order].reshape(len(sequences), -1))
 
 
 def others_ahead(future: Any, names: Sequence[str], n_sequences: int, n_steps: int) -> Array:

@@ -19,7 +19,7 @@ from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.formulas import is_table
 from majorant.laws import Chain, GatedChain, Known
-from majorant.models.hidden_markov.ahead import named_ahead, others_ahead
+from majorant.models.hidden_markov.ahead import given_times, named_ahead, others_ahead
 from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.emissions import Learn, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
@@ -123,7 +123,9 @@ class FittedMarkovModel(MixtureEstimator):
         roles = {name: given.get(name) for name in ("lengths", "groups", "time", "gating")}
         table, sequences, gating = self._cut(X, **roles)
         sequences.refuse_guessed(self.is_grouped_)
-        table, own = sequences.sorted(table, gating=gating, component_labels=given.get("component_labels"))
+        times = None if sequences.times is None else sequences.times.write(sequences.times.numbers)
+        beside = {"gating": gating, "component_labels": given.get("component_labels"), "time": times}
+        table, own = sequences.sorted(table, **beside)
         others = {name: value for name, value in given.items() if name not in roles}
         return *super()._as_fitted(table, y, {**others, **own})[:3], sequences.order
 
@@ -331,23 +333,31 @@ class FittedMarkovModel(MixtureEstimator):
         sequences.refuse_guessed(self.is_grouped_)
         formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
         if formula is not None and is_table(future):
-            others, ahead = formula.ahead(one_table(X, None)[0], future, sequences)
-            gating_ahead = ahead if gating_ahead is None else gating_ahead
+            others, covariates = formula.ahead(one_table(X, None)[0], future, sequences)
+            gating_ahead = covariates if gating_ahead is None else gating_ahead
         elif is_table(future) and self.emissions_[0].name == "regression" and hasattr(self, "feature_names_in_"):
             others = named_ahead(one_table(X, None)[0], future, self._feature_names()[1:], sequences, rows)
         if future is not None:
             n_steps = max(1, len(future) // len(sequences))
+        times = sequences.times_ahead(n_steps)
+        if is_table(future):
+            cut = (
+                formula.formula.groups if formula else rows.get("groups"),
+                formula.time if formula else rows.get("time"),
+            )
+            times = given_times(future, sequences, *cut, otherwise=times)
         here = self.predict_proba(X, given="past", **rows)[sequences.last]
         steps = self._steps_ahead(len(sequences), n_steps, gating_ahead)
         if self.emissions_[0].name == "regression":
             others = others_ahead(others, self._feature_names()[1:], len(sequences), n_steps)
             before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
             lines = forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
-            return replace(lines, columns=tuple(self._feature_names()[:1]))
+            return replace(lines, columns=tuple(self._feature_names()[:1]), times=times)
         if others is not None:
             raise ValueError("rows of this fit are on no columns: leave future out")
         told = self.emissions_, self._feature_names(), self._estimates()
-        return replace(forecast_of(*told, here, steps, sequences.names), columns=tuple(self._feature_names()))
+        ahead = forecast_of(*told, here, steps, sequences.names)
+        return replace(ahead, columns=tuple(self._feature_names()), times=times)
 
     def _steps_ahead(self, n_sequences: int, n_steps: int, gating_ahead: Any) -> Array:
         """Return the transitions to come, (sequences, steps, components, components)."""

@@ -43,6 +43,8 @@ class Forecast:
         Names of the sequences, where they have any.
     columns : tuple of str
         Names of the columns of `mean`.
+    times : ndarray of shape (n_sequences, n_steps) or None
+        Times of the rows to come, at the usual step after the last ones; None where times are not known or not even.
     """
 
     states: Array
@@ -51,6 +53,7 @@ class Forecast:
     _marginals: tuple[Any, ...]
     _ranges: tuple[tuple[Array, bool], ...]
     columns: tuple[str, ...] = field(default=(), kw_only=True)
+    times: NDArray[Any] | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         n_sequences, n_steps, _ = self.states.shape
@@ -68,12 +71,14 @@ class Forecast:
         Returns
         -------
         data frame
-            A row for each step of each sequence: ``sequence`` where they have names, ``ahead`` from 1, and for each
-            column its ``_mean``, ``_low`` and ``_high``; then ``probability_1`` and so on.
+            A row for each step of each sequence: ``sequence`` where they have names, ``ahead`` from 1, ``time`` where
+            it is known, and for each column its ``_mean``, ``_low`` and ``_high``; then ``probability_1`` and so on.
         """
         n_sequences, n_steps, k = self.states.shape
         found: dict[str, Any] = {} if self.names is None else {"sequence": np.repeat(self.names, n_steps)}
         found["ahead"] = np.tile(np.arange(1, n_steps + 1), n_sequences)
+        if self.times is not None:
+            found["time"] = self.times.ravel()
         low, high = self.interval(level)
         for j, name in enumerate(self.columns):
             parts = zip(("mean", "low", "high"), (self.mean, low, high), strict=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,9 @@ from majorant.data.chunks import Source
 from majorant.data.units import blocks_of
 from majorant.formulas import column_of, is_table
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.gaps import warn_of_gaps
+from majorant.models.hidden_markov.times import Times, read_times, times_ahead, warn_of_gaps
 
 Array = NDArray[np.float64]
-
-SORTABLE = re.compile(r"\d{4}(-?Q[1-4]|-?\d\d(-?\d\d([T ]\d\d(:\d\d(:\d\d([.]\d+)?)?)?)?)?)?")
-"""Text that sorts as time does: a year, quarter, month, day, or a time of day, largest units first."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +35,15 @@ class Sequences:
         Names of the sequences, sorted; None where they have none.
     are_given : bool
         Whether the rows were said to be of sequences.
+    times : Times or None
+        Times of the rows, where they are known.
     """
 
     codes: NDArray[np.intp]
     order: NDArray[np.intp]
     names: NDArray[Any] | None = None
     are_given: bool = False
+    times: Times | None = None
 
     def __len__(self) -> int:
         return int(self.codes.max()) + 1 if len(self.codes) else 0
@@ -54,6 +53,13 @@ class Sequences:
         """The last row of each sequence."""
         sorted_codes = self.codes[self.order]
         return self.order[np.searchsorted(sorted_codes, np.arange(len(self)), side="right") - 1]
+
+    def times_ahead(self, n_steps: int) -> NDArray[Any] | None:
+        """Return the times of the rows to come, (sequences, steps); None where they are not known."""
+        if self.times is None:
+            return None
+        of_order = replace(self.times, numbers=self.times.numbers[self.order])
+        return times_ahead(of_order, self.codes[self.order], n_steps)
 
     def refuse_guessed(self, is_grouped: bool) -> None:
         """Refuse rows of which nobody says which are one sequence, where the fit had several.
@@ -142,12 +148,11 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     except TypeError:  # no rows at all, which is told when they are read
         n = 0
     codes, names = sequence_codes(n, lengths, groups)
-    order = np.argsort(codes, kind="stable")
+    order, times = np.argsort(codes, kind="stable"), None
     if time is not None:
-        order = np.lexsort((ranks(time, n), codes))
-        refuse_equal(time, order, codes)
-        warn_of_gaps(time, order, codes)
-    return X, Sequences(codes, order, names, lengths is not None or groups is not None)
+        times, order = in_time(time, codes)
+        warn_of_gaps(times, order, codes)
+    return X, Sequences(codes, order, names, lengths is not None or groups is not None, times)
 
 
 def one_table(X: Any, lengths: Any) -> tuple[Any, Any]:
@@ -244,44 +249,34 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> tuple[NDArray[np.intp],
     return np.repeat(np.arange(len(sizes)), sizes), None
 
 
-def ranks(time: Any, n: int) -> NDArray[np.intp]:
-    """Return the rank of each row's time among all; times are numbers, dates, or text such as 2024-01-31 or 2024Q1.
+def in_time(time: Any, codes: NDArray[np.intp]) -> tuple[Times, NDArray[np.intp]]:
+    """Return times, and the rows sequence by sequence in their order.
 
     Raises
     ------
     ValueError, TypeError
-        If there is not one time per row, one is missing, or they cannot be sorted.
+        If there is not one time per row, one is missing, two of a sequence are equal, or they cannot be read.
     """
-    values = np.asarray(time)
+    values, n = np.asarray(time), len(codes)
     if values.shape != (n,):
         raise ValueError(f"time must be one time per row, shape ({n},); got shape {values.shape}")
     missing = np.flatnonzero(is_missing(values))
     if len(missing):
         raise ValueError(f"time has none for row {missing[0]}: a row may lack cells, but not its place")
-    texts = [value for value in values.tolist() if isinstance(value, str)]
-    wrong = next((text for text in texts if SORTABLE.fullmatch(text) is None), None)
-    if wrong is not None:
-        raise ValueError(
-            f"time holds the text {wrong!r}, which does not sort as time does: give numbers, dates "
-            "(pandas.to_datetime), or text such as '2024-01-31' or '2024Q1'"
-        )
     try:
-        return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+        times = read_times(values)
     except TypeError as error:
         raise TypeError(f"time cannot be sorted: {error}; use numbers, dates or text") from error
-
-
-def refuse_equal(time: Any, order: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
-    """Raise ValueError for equal times in one sequence."""
-    rank = ranks(time, len(codes))[order]
-    same = np.flatnonzero((np.diff(rank) == 0) & (np.diff(codes[order]) == 0))
+    order = np.lexsort((times.numbers, codes))
+    same = np.flatnonzero((np.diff(times.numbers[order]) == 0) & (np.diff(codes[order]) == 0))
     if len(same):
         pairs = np.sort([order[same], order[same + 1]], axis=0)
         one, other = pairs[:, pairs[0].argmin()].tolist()
         raise ValueError(
-            f"rows {one} and {other} of one sequence have the same time, {np.asarray(time)[one]}: say which rows are "
-            "one sequence by groups, or leave time out, which takes rows in their order"
+            f"rows {one} and {other} of one sequence have the same time, {values[one]}: say which rows are one "
+            "sequence by groups, or leave time out, which takes rows in their order"
         )
+    return times, order
 
 
 def weights_of_rows(sequence_weight: Any, sequences: Sequences) -> Array | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.hidden_markov.times import Times, labels_of, read_times, times_ahead
 from majorant.report.measures.mixture import Mixture
 
 Array = NDArray[np.float64]
@@ -61,6 +62,17 @@ class Series:
     def path(self) -> NDArray[np.int64]:
         """The most probable state of each row in order."""
         return self.mixture.labels[self.order]
+
+    @cached_property
+    def times(self) -> Times | None:
+        """Times of the rows in order; None where they are not known."""
+        given = self.mixture.run.times
+        return None if given is None else read_times(np.asarray(given)[self.order])
+
+    def times_ahead(self, n_steps: int) -> list[str] | None:
+        """Return the times of the rows to come of each sequence, one after the other, as text."""
+        found = None if self.times is None else times_ahead(self.times, self.codes[self.order], n_steps)
+        return None if found is None else labels_of(found.ravel())
 
     def forecast(self, n_steps: int) -> Any:
         """Return the forecast of every sequence; None of a degenerate fit, or without rows that it needs."""

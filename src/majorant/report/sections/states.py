@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.hidden_markov.times import labels_of
 from majorant.report import numbers
 from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
@@ -43,13 +44,17 @@ def states_section(mixture: Mixture) -> Section | None:
     drawn = None if ahead is None else (ahead.mean[-1, :, 0], *(end[-1, :, 0] for end in ahead.interval(LEVEL)))
     n_ahead = 0 if drawn is None else len(drawn[0])
     name = run.feature_names[0]
+    times = None
+    if series.times is not None:
+        later = series.times_ahead(n_ahead) if n_ahead else None
+        times = labels_of(series.times.write(series.times.numbers[shown])) + (later or [])[-n_ahead or None :]
     label = f"{name} over time, by state" + ("" if ahead is None else ", and the forecast")
     n_sequences = int(series.begins.sum())
     return Section(
         "states",
         "Series",
         headline(series.path, series.begins),
-        figure("states", label, lambda size: draw(size, y, path, begins, mixture.k, drawn, name)),
+        figure("states", label, lambda size: draw(size, y, path, begins, mixture.k, drawn, name, times)),
         notes(escaped(name), len(y), mixture.n_rows, n_sequences, n_ahead, mixture.k > N_COLOURS),
         table=None if ahead is None else forecast_table(series, ahead),
     )
@@ -63,6 +68,9 @@ def forecast_table(series: Series, ahead: Any) -> Table:
     if series.names is not None:
         columns.append(Column("Sequence", [str(name) for name in np.unique(series.names) for _ in range(n_steps)]))
     columns.append(Column("Rows ahead", list(range(1, n_steps + 1)) * n_sequences, css="number"))
+    times = series.times_ahead(n_steps)
+    if times is not None:
+        columns.append(Column("Time", times))
     for j in range(n_told):
         name = series.mixture.run.feature_names[j]
         parts = [part[:, :, j].ravel() for part in (ahead.mean, low, high)]
@@ -96,6 +104,7 @@ def draw(
     k: int,
     ahead: tuple[Array, ...] | None,
     name: str,
+    times: list[str] | None = None,
 ) -> Canvas:
     """Draw the rows of one column by state, a line for each stretch without a gap, and the band of the forecast."""
     canvas, bottom, n = Canvas(size), TOP + HEIGHT, len(y)
@@ -109,8 +118,12 @@ def draw(
     x_ticks = x_scale.ticks(4 if size.narrow else 6)
     left_title(canvas, name, 14, size.width)
     left_axis(canvas, y_scale, y_ticks, labels, left, size.width)
-    bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, size.width)
-    bottom_title(canvas, "row", size.width, bottom + 38, size.width - left)
+    x_labels = tick_labels(x_ticks)
+    if times is not None:
+        x_ticks = [at for at in x_ticks if 1 <= at <= len(times)]
+        x_labels = [times[int(at) - 1] for at in x_ticks]
+    bottom_axis(canvas, x_scale, x_ticks, x_labels, bottom, left, size.width)
+    bottom_title(canvas, "row" if times is None else "time", size.width, bottom + 38, size.width - left)
     for t in np.flatnonzero(begins).tolist():
         canvas.line(x_scale(t + 0.5), TOP, x_scale(t + 0.5), bottom, "axis")
     if ahead is not None:
