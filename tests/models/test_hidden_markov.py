@@ -459,3 +459,23 @@ def test_tables_of_a_list_need_the_same_columns() -> None:
         assert list(model.fit(tables).feature_names_in_) == ["a", "b"]
     with pytest.raises(ValueError, match=r"table 0 has .2,., table 1 has .1,."):
         model.fit([X[:20], X[20:, :1]])
+
+
+def test_estimates_are_a_table_with_errors_and_intervals() -> None:
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.normal(np.repeat([0.0, 5.0, 0.0], 30)), random.normal(size=90)])
+    model = mj.HiddenMarkovModel(2, covariance_type="diag", random_state=0).fit(X)
+    found, errors, ends = (
+        model.estimates(X, level=0.8),
+        model.standard_errors(X),
+        model.confidence_intervals(X, level=0.8),
+    )
+    columns = ["parameter", "entry", "state", "estimate", "standard_error", "low", "high"]
+    assert list(found.columns) == columns and len(found) == 4 + 4 + 2 + 4
+    row = found[(found.parameter == "means") & (found.entry == "x2") & (found.state == 2)]
+    told = (model.means_[1, 1], errors["means"][1, 1], ends["means"][0][1, 1], ends["means"][1][1, 1])
+    np.testing.assert_array_equal(row.iloc[0, 3:].to_numpy(dtype=float), told)
+    row = found[(found.parameter == "transitions") & (found.entry == "to 2") & (found.state == 1)]
+    assert row["estimate"].item() == model.transitions_[0, 1]
+    classes = mj.LatentClassAnalysis(2, random_state=0).fit(X > 1)
+    assert classes.estimates(X > 1)["class"].tolist()[:2] == [1, 2]

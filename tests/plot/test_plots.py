@@ -255,3 +255,29 @@ def test_models_that_lack_what_a_plot_shows_are_refused() -> None:
         mj.plot.criterion(model)
     with pytest.raises(TypeError, match="Gaussian mixture; got KMeans"):
         mj.plot.density(model)
+
+
+def test_a_series_is_drawn_by_state_with_its_times_and_forecast() -> None:
+    random, mean = np.random.default_rng(0), np.repeat([0.0, 6.0, 0.0, 6.0], 15)
+    table = pd.DataFrame({"id": ["a"] * 30 + ["b"] * 30, "day": [*pd.date_range("2024-01-01", periods=30)] * 2})
+    table["y"] = np.where(np.arange(60) == 7, np.nan, random.normal(mean))
+    rows_of = {"groups": "id", "time": "day"}
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(table, **rows_of)
+    shuffled = table.sample(frac=1, random_state=0)
+    for ax in (mj.plot.series(model, shuffled, "y", n_steps=4, **rows_of), model.plot(table, **rows_of)):
+        render(ax)
+        path, there = model.predict(table, **rows_of), ~np.isnan(table["y"].to_numpy())
+        for state, drawn in enumerate(dots(ax)):
+            at = np.flatnonzero(there & (path == state))
+            np.testing.assert_array_equal(drawn.get_offsets(), np.column_stack([at + 1, table["y"][at]]))
+            assert drawn.get_label() == f"state {state + 1}"
+        assert ax.xaxis.get_major_formatter()(31) == "2024-01-01" and ax.get_ylabel() == "y"
+    ax = mj.plot.series(model, table, n_steps=4, **rows_of)
+    lines = [list(line.get_xdata()) for line in ax.lines]
+    assert lines[:3] == [[*range(1, 8)], [*range(9, 31)], [*range(31, 61)]] and lines[3] == [30.5, 30.5]
+    ahead = model.forecast(table, 4, **rows_of)
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), ahead.mean[-1, :, 0])
+    assert ax.xaxis.get_major_formatter()(64) == "2024-02-03" and ax.xaxis.get_major_formatter()(65) == ""
+    assert len(mj.plot.series(model, table[["y"]], lengths=[30, 30], n_steps=0).collections) == 2
+    with pytest.raises(ValueError, match="no feature 'z'"):
+        mj.plot.series(model, table, "z", **rows_of)

@@ -221,8 +221,8 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         """Draw the picture that says most about the fit; `majorant.plot` has the others.
 
         Parts on the two columns that tell them apart best, profiles of parts where there are more than ten columns, the
-        components of a mixture of regressions along their main feature, profiles of latent classes, or rows on the
-        first two components of a representation.
+        components of a mixture of regressions along their main feature, profiles of latent classes, rows on the first
+        two components of a representation, or a series by state with its forecast.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ from majorant.models.mixture_rows import (
     rows_of,
     standardise_gating,
 )
-from majorant.models.mixture_summary import entry_names, mixture_summary
+from majorant.models.mixture_summary import entry_names, estimates_table, mixture_summary
 from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices, never_together
 from majorant.results.information import Errors, intervals, limits_of, standard_errors
@@ -415,6 +415,29 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         check_real("level", level, low=0.0, high=1.0)
         limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
         return intervals(self, self._errors(X, **rows).errors, level, limits)
+
+    @rows_as("_on")
+    def estimates(self, X: Any, *, level: float = 0.95, **rows: Any) -> Any:
+        """Return every estimate with its standard error and interval as a table.
+
+        Parameters
+        ----------
+        X, {rows}
+            The rows of the fit.
+        level : float, default=0.95
+            Of the intervals.
+
+        Returns
+        -------
+        data frame
+            A row for each number: its `parameter` (``means``, ...), `entry` (the column, where it has one), the number
+            of the component from 1, `estimate`, `standard_error`, `low` and `high`; NaN where the rows do not determine
+            it.
+        """
+        check_real("level", level, low=0.0, high=1.0)
+        limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
+        errors = self._errors(X, **rows).errors
+        return estimates_table(self, errors, intervals(self, errors, level, limits))
 
     # Words
 

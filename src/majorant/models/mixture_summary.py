@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from majorant._frames import data_frame
 from majorant._numbers import plural_of
+from majorant.engine.mixture import Array
 from majorant.models.undetermined_covariances import of_never_together
 from majorant.registry import card_of
 from majorant.summary import Block as Section
@@ -77,6 +79,23 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
         names = model._entry_names(name) or [str(i + 1) for i in range(values.shape[1])]
         tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
     return Section(plural_of(part).upper(), "", tuple(tables))
+
+
+def estimates_table(model: Any, errors: Mapping[str, Array], ends: Mapping[str, tuple[Array, Array]]) -> Any:
+    """Return a data frame of every number of every estimate, with its standard error and interval."""
+    k, part = len(model.weights_), card_of(model).part
+    found: dict[str, list[Any]] = {head: [] for head in ("parameter", "entry", part)}
+    numbers: dict[str, list[Any]] = {head: [] for head in ("estimate", "standard_error", "low", "high")}
+    for name, error in errors.items():
+        each = [np.reshape(values, (k, -1)) for values in (getattr(model, f"{name}_"), error, *ends[name])]
+        width = each[0].shape[1]
+        own = model._entry_names(name) or ([""] if width == 1 else [str(j + 1) for j in range(width)])
+        found["parameter"] += [name] * (k * width)
+        found["entry"] += [entry for entry in own for _ in range(k)]
+        found[part] += [*range(1, k + 1)] * width
+        for head, values in zip(numbers, each, strict=True):
+            numbers[head] += values.T.ravel().tolist()
+    return data_frame({**found, **numbers})
 
 
 def entry_names(model: Any, name: str) -> list[str] | None:

@@ -10,6 +10,7 @@ from majorant.plot.parts import classification, density, uncertainty
 from majorant.plot.profile import class_profile
 from majorant.plot.profiles import profiles
 from majorant.plot.regression import regression
+from majorant.plot.series import series
 
 __all__ = [
     "class_profile",
@@ -20,6 +21,7 @@ __all__ = [
     "embedding",
     "profiles",
     "regression",
+    "series",
     "starts",
     "uncertainty",
 ]

@@ -11,6 +11,7 @@ from majorant.plot.parts import classification
 from majorant.plot.profile import class_profile
 from majorant.plot.profiles import profiles
 from majorant.plot.regression import regression
+from majorant.plot.series import series
 from majorant.plot.style import columns_of, rows_as_fitted
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ MOST_FEATURES = 10
 
 def plot_of(model: Any, X: Any, y: Any = None, ax: Axes | None = None, **given: Any) -> Axes:
     """Draw a fitted model; see `majorant.models.base.LatentVariableModel.plot`."""
+    if hasattr(model, "forecast"):
+        return series(model, X, ax=ax, **given)
     X, y, given = rows_as_fitted(model, X, y, given)
     if hasattr(model, "class_profile"):
         return class_profile(model, X, ax, **given)
