@@ -8,14 +8,15 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 WAITS := slow or browser or cluster or site
 
-.PHONY: demo test lint check test-all test-rest test-isa test-sanitizers docs bench release-check wheels oldest kernels clean
+.PHONY: demo test lint check seconds test-all test-rest test-isa test-sanitizers docs bench release-check wheels oldest kernels clean
 
 demo:
 	$(MAKE) --no-print-directory -j 2 kernels $(VENV)/installed-cli
 	$(BIN)/majorant demo kmeans --out demo/wine --force
 	$(BIN)/majorant demo regression-mixture --out demo/tones --force
 
-test: lint check
+test: kernels $(VENV)/installed-test
+	$(MAKE) --no-print-directory -j 2 lint check
 
 lint: kernels $(VENV)/installed-test
 	$(BIN)/ruff check .
@@ -24,6 +25,13 @@ lint: kernels $(VENV)/installed-test
 
 check: kernels $(VENV)/installed-test
 	$(PYTEST) -m "not ($(WAITS))"
+
+# Measure anew what the tests take (tests/tiers.py): a third of an hour of two cores, and nothing that uses them beside it.
+seconds: kernels $(VENV)/installed-test
+	rm -f build/seconds
+	mkdir -p build
+	MAJORANT_TEST_SECONDS=$(abspath build/seconds) $(PYTEST) -m "not (browser or cluster or site)"
+	$(BIN)/python -m tests.tiers build/seconds
 
 # The tests that wait (tests/tiers.py), then what computes for every other instruction set and under sanitizers.
 test-all: test test-rest test-isa test-sanitizers

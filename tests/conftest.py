@@ -15,20 +15,38 @@ from .tiers import tier
 
 SEEDS_VARIABLE = "MAJORANT_TEST_SEEDS"
 DATA_VARIABLE = "MAJORANT_SHARED_DATA"
+SECONDS_VARIABLE = "MAJORANT_TEST_SECONDS"
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 
+def function_of(item: pytest.Item) -> str:
+    """The file and the function that a case is of, wherever the file lies."""
+    return f"{item.path.name}::{item.name.partition('[')[0]}"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what waits for `make test-all`."""
-    seen: Counter[str] = Counter()
-    for item in items:
-        function = item.nodeid.partition("[")[0]
-        marker = tier(item.path.name, function.split("::")[-1], seen[function])
-        seen[function] += 1
+    cases = [item.nodeid.partition("[")[0] for item in items]
+    number_of, seen = Counter(cases), Counter[str]()
+    for item, case in zip(items, cases, strict=True):
+        marker = tier(function_of(item), seen[case], number_of[case])
+        seen[case] += 1
         if marker is not None:
             item.add_marker(marker)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Record the CPU that a case takes, that of processes that it starts included, where a file is named for it."""
+    before = os.times()
+    done = yield
+    if record := os.environ.get(SECONDS_VARIABLE):
+        taken = sum(os.times()[:4]) - sum(before[:4])
+        with Path(record).open("a", encoding="utf-8") as file:
+            file.write(f"{taken:.3f} {function_of(item)}\n")
+    return done
 
 
 def seeds_of(text: str) -> list[int]:

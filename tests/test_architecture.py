@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,13 @@ MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(PACKAGE.rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The modules, parsed by the tests that ask for them."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
 
 LAYERS = [
     {"_kernels", "_atomic", "_cells", "_frames", "_numbers", "_order", "_progress", "_told", "registry"},
@@ -61,7 +68,7 @@ def room(module: str) -> str | None:
 
 def imported(name: str) -> Iterator[str]:
     """Modules that a module imports, wherever in it the statement stands."""
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(trees()[name]):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -105,15 +112,15 @@ def test_engine_and_solvers_name_no_model() -> None:
     named = []
     for name in MODULES:
         if name.startswith(("majorant.data", "majorant.engine", "majorant.solvers")):
-            used = {n.id for n in ast.walk(TREES[name]) if isinstance(n, ast.Name)}
-            used |= {n.attr for n in ast.walk(TREES[name]) if isinstance(n, ast.Attribute)}
+            used = {n.id for n in ast.walk(trees()[name]) if isinstance(n, ast.Name)}
+            used |= {n.attr for n in ast.walk(trees()[name]) if isinstance(n, ast.Attribute)}
             named += [f"{name} names {model}" for model in used & models]
     assert named == []
 
 
 def test_private_parts_of_scikit_learn_are_imported_in_one_module_at_most() -> None:
     private = set()
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn":
                 parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
@@ -128,7 +135,7 @@ def test_private_parts_of_scikit_learn_are_imported_in_one_module_at_most() -> N
 
 def calls(function: str, module: str) -> list[ast.Call]:
     """Calls of a function by that name."""
-    return [n for n in ast.walk(TREES[module]) if isinstance(n, ast.Call) and ast.unparse(n.func) == function]
+    return [n for n in ast.walk(trees()[module]) if isinstance(n, ast.Call) and ast.unparse(n.func) == function]
 
 
 def test_nothing_is_printed() -> None:
@@ -337,10 +344,10 @@ def test_every_parameter_is_documented(name: str) -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    assert [name for name, tree in TREES.items() if not ast.get_docstring(tree)] == []
+    assert [name for name, tree in trees().items() if not ast.get_docstring(tree)] == []
     silent = [
         f"{name}:{node.lineno} {node.name}"
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for node in tree.body
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")
         if not ast.get_docstring(node) and len(node.body) > 3
