@@ -1,8 +1,8 @@
 """Which tests wait for `make test-all`; every other test is one of `make test`.
 
-A function of tests has a second of CPU in `make test`: a case that takes longer waits, and of many cases so many are
-quick as a second allows, sixteen at most. What each function takes is in tests/seconds.txt, which `make seconds`
-measures anew; one that is not in it is taken to be quick, so a new test needs no entry.
+A case that takes a second of CPU waits. Of the cases of a function so many are quick as half a second allows, one at
+least and sixteen at most. What a case of each takes is in tests/seconds.txt, which `make seconds` measures anew; a
+function that is not in it is taken to be quick, so a new test needs no entry.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ NEEDS = {
 }
 """What has to be installed or built first, by file or by file and function."""
 
-BUDGET = 1.0
-"""Seconds of CPU of all quick cases of a function."""
+LONGEST = 1.0
+"""Seconds of CPU from which on a case waits."""
+
+BUDGET = 0.5
+"""Seconds of all quick cases of a function, unless one takes more."""
 
 MOST = 16
 """Cases of a function that are quick however little they take: more of a kind seldom find more."""
@@ -43,7 +46,7 @@ def read(lines: Iterable[str]) -> dict[str, list[float]]:
 
 
 SECONDS = {name: taken for name, [taken] in read(MEASURED.read_text(encoding="utf-8").splitlines()).items()}
-"""The mean of a case, no more than the budget."""
+"""The mean of a case, or where it is longer what is longest."""
 
 
 def tier(name: str, number: int, cases: int) -> str | None:
@@ -52,20 +55,24 @@ def tier(name: str, number: int, cases: int) -> str | None:
     if needed is not None:
         return needed
     seconds = SECONDS.get(name, 0.0)
-    if seconds >= BUDGET:
+    if seconds >= LONGEST:
         return "slow"
-    quick = min(MOST, int(BUDGET / seconds) if seconds else MOST)
     # Multiples of the golden ratio lie evenly whatever number of them is taken, and whatever grid the cases are of.
-    return "slow" if number * GOLDEN % 1.0 >= quick / cases else None
+    return "slow" if number * GOLDEN % 1.0 >= quick_cases(seconds) / cases else None
+
+
+def quick_cases(seconds: float) -> float:
+    """How many quick cases a function has whose cases take so long."""
+    return max(1, min(MOST, BUDGET / seconds)) if seconds else MOST
 
 
 def main(record: str) -> None:
     """Keep the means of a record of cases (see conftest.py), where they decide anything."""
     taken = read(Path(record).read_text(encoding="utf-8").splitlines())
     lines = [
-        f"{min(mean(cases), BUDGET):.2f} {name}\n"
+        f"{min(mean(cases), LONGEST):.2f} {name}\n"
         for name, cases in sorted(taken.items())
-        if mean(cases) * min(MOST, len(cases)) > BUDGET
+        if mean(cases) >= LONGEST or quick_cases(mean(cases)) < min(MOST, len(cases))
     ]
     MEASURED.write_text("".join(lines), encoding="utf-8")
 
