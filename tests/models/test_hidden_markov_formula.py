@@ -136,7 +136,7 @@ def test_sizes_are_selected_by_formula() -> None:
         ("cbind(y, x) ~ hour", {}, "has 2 targets: terms may explain one"),
         ("kind ~ 1", {}, "kind holds text"),
         ("y ~ x | animal", {"groups": "animal"}, "leave groups out"),
-        ("y ~ x", {"emission": "poisson"}, "explain a normal target; got emission='poisson'"),
+        ("y ~ x", {"emission": "gamma"}, "of emission gaussian, poisson, bernoulli; got emission='gamma'"),
         (3, {}, "a formula is a text"),
     ],
 )

@@ -114,9 +114,11 @@ def formula_of_series(estimator: Any) -> SeriesFormula | None:
 
 def needed_ahead(estimator: Any) -> list[str]:
     """Return the columns of the rows to come that a forecast needs."""
+    from majorant.models.hidden_markov.emissions import REGRESSIONS
+
     formula = formula_of_series(estimator)
     if formula is None:
-        return [] if estimator.emission != "regression" else list(estimator.feature_names_in_[1:])
+        return [] if estimator.emission not in REGRESSIONS else list(estimator.feature_names_in_[1:])
     return formula.columns_ahead
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import expit
 
 from majorant._numbers import briefly
 from majorant._validation import check_choice
@@ -21,6 +22,8 @@ from majorant.models.hidden_markov.positive import GammaEmission, VonMisesEmissi
 from majorant.models.hidden_markov.students import Students
 from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES
+from majorant.solvers.responses import Binomial, Response
+from majorant.solvers.responses import Poisson as PoissonResponse
 
 
 @value_class
@@ -133,6 +136,77 @@ class LinesEmission(Emission):
         others = np.zeros((1, 0)) if X is None else X[:, self.columns][:, 1:]
         constants = estimates["intercept"][:, None] if self.has_constant else 0.0
         return stats.norm(constants + estimates["coef"] @ others.T, np.sqrt(estimates["variances"])[:, None])
+
+
+class GeneralisedLines(LinesEmission):
+    """Regressions of a target that is not normal."""
+
+    is_discrete = True
+    response: ClassVar[Response]
+
+    def _is_possible(self, x: Array) -> NDArray[np.bool_]:
+        raise NotImplementedError
+
+    def learned(self, X: Array, weights: Array) -> Self:
+        """Return the same with units of the other columns, and an offset: the predictor of the mean."""
+        found, y = super().learned(X, weights), X[:, self.first]
+        assert found.centre is not None and found.scale is not None
+        there = ~np.isnan(y)
+        mean = np.array([np.average(y[there], weights=weights[there])])
+        centre, scale = found.centre.copy(), found.scale.copy()
+        scale[0], centre[0] = 1.0, self.response.working(mean, np.ones(1))[0][0] if self.has_constant else 0.0
+        return replace(found, centre=centre, scale=scale)
+
+    def _coded(self, x: Array) -> tuple[Array, ...]:
+        design, there = super()._coded(x)
+        return design, np.where(np.isnan(there), np.nan, x[:, 0])
+
+    def density(self, has_gaps: bool) -> SwitchingLines:
+        """Return regressions of the target."""
+        assert self.centre is not None and self.scale is not None
+        return SwitchingLines(self.centre, self.scale, False, self.has_constant, self.response)
+
+    def predictors(self, estimates: Mapping[str, Array], X: Array | None) -> Array:
+        """Return the linear predictor of each row in each state."""
+        return np.asarray(LinesEmission.marginals(self, {**estimates, "variances": np.ones(1)}, 0, X).mean())
+
+
+@value_class
+@dataclass(frozen=True)
+class PoissonLines(GeneralisedLines):
+    """Regressions of a count, on the logarithm of its mean."""
+
+    name = "poisson_regression"
+    expected = "the first column is of counts, whole numbers from 0 on"
+    response = PoissonResponse()
+
+    def _is_possible(self, x: Array) -> NDArray[np.bool_]:
+        fits = (x >= 0) & (x == np.rint(x))
+        fits[:, 1:] = True
+        return np.asarray(fits)
+
+    def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
+        """Return Poisson distributions."""
+        return stats.poisson(np.exp(self.predictors(estimates, X)))
+
+
+@value_class
+@dataclass(frozen=True)
+class LogisticLines(GeneralisedLines):
+    """Regressions of zeros and ones, on the logit of the probability of a one."""
+
+    name = "bernoulli_regression"
+    expected = "the first column is 0 or 1"
+    response = Binomial()
+
+    def _is_possible(self, x: Array) -> NDArray[np.bool_]:
+        fits = (x == 0) | (x == 1)
+        fits[:, 1:] = True
+        return np.asarray(fits)
+
+    def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
+        """Return Bernoulli distributions."""
+        return stats.bernoulli(expit(self.predictors(estimates, X)))
 
 
 @value_class
@@ -254,8 +328,31 @@ EMISSIONS: dict[str, type[Emission]] = {
         GammaEmission,
         VonMisesEmission,
         LinesEmission,
+        PoissonLines,
+        LogisticLines,
     )
 }
+REGRESSIONS = tuple(name for name, own in EMISSIONS.items() if issubclass(own, LinesEmission))
+EXPLAINED = {"gaussian": "regression", "poisson": "poisson_regression", "bernoulli": "bernoulli_regression"}
+"""The regression of a target of some distribution."""
+
+
+def regression_of(emission: Any, target: str) -> str:
+    """Return the emission of a target that terms of a formula explain.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if emission in REGRESSIONS:
+        return str(emission)
+    if not isinstance(emission, str) or emission not in EXPLAINED:
+        raise ValueError(
+            f"terms of a formula explain a target of emission {', '.join(EXPLAINED)}; got emission={briefly(emission)}"
+            f": write {target} ~ 1, or choose one of these"
+        )
+    return EXPLAINED[emission]
 
 
 @dataclass(frozen=True)
@@ -301,7 +398,7 @@ def emissions(
     if len(emission) != n_features:
         raise ValueError(f"emission names {len(emission)} columns; X has {n_features}")
     for one in emission:
-        check_choice("emission", one, [name for name in EMISSIONS if name != "regression"])
+        check_choice("emission", one, [name for name in EMISSIONS if name not in REGRESSIONS])
     return tuple(EMISSIONS[one](j, 1, covariance_type) for j, one in enumerate(emission))
 
 

@@ -23,7 +23,7 @@ from majorant.models.covariates import told, undetermined
 from majorant.models.formula_estimator import FromFormula
 from majorant.models.hidden_markov.contest import SequenceContest
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.emissions import LinesEmission, emissions
+from majorant.models.hidden_markov.emissions import REGRESSIONS, LinesEmission, emissions, regression_of
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
@@ -102,7 +102,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         radians), "poisson", "negative_binomial", "bernoulli", "categorical" or "regression". A list has one for each
         column, which are then independent given the state. "student" rows, some of which lie far out, have all their
         cells or none. "regression" is Markov switching: a line of the first column of X on the others, with a constant;
-        own lags are columns too.
+        own lags are columns too. "poisson_regression" is one of counts, on the logarithm of the mean, and
+        "bernoulli_regression" of zeros and ones, on the logit.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
@@ -314,7 +315,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     ) -> Self:
         """Fit to a formula and a table.
 
-        With terms the formula sets ``emission="regression"``, ``fit_intercept`` and, by its own lags, ``lags``. Methods
+        With terms the formula makes the `emission` "gaussian" a "regression", "poisson" a "poisson_regression" and
+        "bernoulli" a "bernoulli_regression", and sets ``fit_intercept`` and, by its own lags, ``lags``. Methods
         then take tables with the columns of the formula, and know by their names which rows are one sequence and when
         they were.
 
@@ -365,12 +367,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
             if learned.lags:
                 self.set_params(lags=learned.lags)
             if learned.formula.features.names or self.lags:
-                if self.emission not in ("gaussian", "regression"):
-                    raise ValueError(
-                        f"terms of a formula explain a normal target; got emission={briefly(self.emission)}: write "
-                        f"{learned.formula.response.names[0]} ~ 1, or leave emission out"
-                    )
-                self.set_params(emission="regression", fit_intercept=learned.has_constant)
+                own = regression_of(self.emission, learned.formula.response.names[0])
+                self.set_params(emission=own, fit_intercept=learned.has_constant)
             labels = column_of(data, component_labels) if isinstance(component_labels, str) else component_labels
             place = np.empty(len(sequences.order), dtype=np.intp)
             place[sequences.order] = np.arange(len(place))
@@ -387,7 +385,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
             raise ValueError(
                 f'lags={self.lags} are those of emission="regression"; got emission={briefly(self.emission)}'
             )
-        if not self.fit_intercept and self.emission != "regression":
+        if not self.fit_intercept and self.emission not in REGRESSIONS:
             raise ValueError(f'fit_intercept=False is of emission="regression"; got emission={briefly(self.emission)}')
 
     def _learn(self, X: Any, sequences: Sequences, sequence_weight: Any) -> Array:
@@ -470,7 +468,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> SequenceContest:
         """Return the race of hidden Markov models on rows in memory."""
         refuse_wide(self._matrices(), data.n_units)
-        if self.emission == "regression" and len(self._feature_names()) > max(WIDE, data.n_units):
+        if self.emission in REGRESSIONS and len(self._feature_names()) > max(WIDE, data.n_units):
             raise ValueError(
                 f"{data.n_units:,} rows determine no line on {len(self._feature_names()) - 1:,} columns: choose fewer"
             )

@@ -21,7 +21,7 @@ from majorant.formulas import is_table
 from majorant.laws import Chain, GatedChain, Known
 from majorant.models.hidden_markov.ahead import given_times, named_ahead, others_ahead
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.emissions import Learn, product_of, with_levels
+from majorant.models.hidden_markov.emissions import Learn, LinesEmission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.formula import SeriesFormula
@@ -328,14 +328,13 @@ class FittedMarkovModel(MixtureEstimator):
         array([15., 14.])
         """
         check_integer("n_steps", n_steps, low=1)
-        found, others = self._rows_of(X, **rows), future
-        sequences = found.sequences
-        sequences.refuse_guessed(self.is_grouped_)
+        found, others, is_of_lines = self._rows_of(X, **rows), future, isinstance(self.emissions_[0], LinesEmission)
+        (sequences := found.sequences).refuse_guessed(self.is_grouped_)
         formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)
         if formula is not None and is_table(future):
             others, covariates = formula.ahead(one_table(X, None)[0], future, sequences)
             gating_ahead = covariates if gating_ahead is None else gating_ahead
-        elif is_table(future) and self.emissions_[0].name == "regression" and hasattr(self, "feature_names_in_"):
+        elif is_table(future) and is_of_lines and hasattr(self, "feature_names_in_"):
             others = named_ahead(one_table(X, None)[0], future, self._feature_names()[1:], sequences, rows)
         if future is not None:
             n_steps = max(1, len(future) // len(sequences))
@@ -348,16 +347,19 @@ class FittedMarkovModel(MixtureEstimator):
             times = given_times(future, sequences, *cut, otherwise=times)
         here = self.predict_proba(X, given="past", **rows)[sequences.last]
         steps = self._steps_ahead(len(sequences), n_steps, gating_ahead)
-        if self.emissions_[0].name == "regression":
-            others = others_ahead(others, self._feature_names()[1:], len(sequences), n_steps)
-            before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
-            lines = forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
-            return replace(lines, columns=tuple(self._feature_names()[:1]), times=times)
-        if others is not None:
+        names, rows_ahead = self._feature_names(), None
+        if is_of_lines:
+            others, names = others_ahead(others, names[1:], len(sequences), n_steps), names[:1]
+            rows_ahead = np.insert(others.reshape(len(sequences) * n_steps, others.shape[2]), 0, np.nan, axis=1)
+        elif others is not None:
             raise ValueError("rows of this fit are on no columns: leave future out")
-        told = self.emissions_, self._feature_names(), self._estimates()
-        ahead = forecast_of(*told, here, steps, sequences.names)
-        return replace(ahead, columns=tuple(self._feature_names()), times=times)
+        if self.emission == "regression":
+            before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
+            ahead: Forecast = forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
+        else:
+            told = self.emissions_, self._feature_names(), self._estimates()
+            ahead = forecast_of(*told, here, steps, sequences.names, rows_ahead)
+        return replace(ahead, columns=tuple(names), times=times)
 
     def _steps_ahead(self, n_sequences: int, n_steps: int, gating_ahead: Any) -> Array:
         """Return the transitions to come, (sequences, steps, components, components)."""

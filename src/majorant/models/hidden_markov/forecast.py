@@ -100,7 +100,8 @@ class Forecast:
         ndarray of shape (n_sequences, n_steps, n_values)
         """
         own, x = self._marginals[column], np.asarray(values, dtype=np.float64)
-        return np.asarray(self.states @ (own.pmf(x) if hasattr(own, "pmf") else own.pdf(x)))
+        each = (own.pmf if hasattr(own, "pmf") else own.pdf)(x[:, None, None])  # (values, components, 1 or rows)
+        return np.stack([_mixed(self.states, one) for one in each], axis=2)
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """Return the quantiles of every column with the same probability beyond them on both sides.
@@ -157,12 +158,18 @@ class Forecast:
         return np.asarray(found.reshape(self.states.shape[:2]))
 
 
+def _mixed(states: Array, values: Any) -> Array:
+    """Return the mean over states of numbers of each state, (components, 1) or of each row to come."""
+    of_rows = np.broadcast_to(values, (states.shape[2], states.shape[0] * states.shape[1]))
+    return np.asarray(np.einsum("stk,kst->st", states, of_rows.reshape(-1, *states.shape[:2])))
+
+
 def _ends(own: Any, states: Array, p: float) -> tuple[Array, Array]:
     """Return two numbers for each row of probabilities of states between which its quantile is."""
     if hasattr(own, "circle_of"):
         return own.circle_of(states)  # type: ignore[no-any-return]
-    ends = own.ppf(p)[:, 0]
-    return np.full(len(states), ends.min()), np.full(len(states), ends.max())
+    ends = np.broadcast_to(own.ppf(p), states.shape[::-1])
+    return ends.min(axis=0), ends.max(axis=0)
 
 
 def cdf_of(own: Any, states: Array, x: Array) -> Array:
@@ -179,17 +186,21 @@ def forecast_of(
     last: Array,
     steps: Array,
     sequences: NDArray[Any] | None = None,
+    X: Array | None = None,
 ) -> Forecast:
-    """Return the forecast from the probabilities of the last states, (sequences, components), and the steps to come."""
+    """Return the forecast from the probabilities of the last states, (sequences, components), and the steps to come.
+
+    X holds the rows to come of regressions, sequence by sequence.
+    """
     states, ahead = [], last
     for h in range(steps.shape[1]):
         ahead = np.einsum("si,sij->sj", ahead, steps[:, h])
         states.append(ahead)
     told = [(part, j) for part in parts for j in range(part.n_told)]
-    marginals = tuple(marginal_of(parts, names, estimates, part.first + j) for part, j in told)
+    marginals = tuple(marginal_of(parts, names, estimates, part.first + j, X) for part, j in told)
     ranges = [(part.values(j), part.is_discrete) for part, j in told]
     table = np.stack(states, axis=1)
-    of_mixture = (getattr(own, "mean_of", lambda states, own=own: states @ np.asarray(own.mean())) for own in marginals)
+    of_mixture = (getattr(own, "mean_of", lambda states, own=own: _mixed(states, own.mean())) for own in marginals)
     means = np.concatenate([np.asarray(mean(table)).reshape(*table.shape[:2], 1) for mean in of_mixture], axis=2)
     return Forecast(table, means, sequences, marginals, tuple(ranges))
 

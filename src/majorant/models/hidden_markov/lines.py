@@ -1,4 +1,4 @@
-"""Lines of a target on columns, fitted in standard units and told in those of the rows: Markov switching."""
+"""Regressions of a target on columns, fitted in standard units and told in those of the rows: Markov switching."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
-from majorant.densities import GaussianRegression, Predictors, VarianceRule
+from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
 from majorant.engine.mixture import Array, Limits, Mixture, Table
+from majorant.solvers.responses import Response
 
 MOST_RATIO = 15.0
 """Largest ratio of two standard deviations of a regular solution, as in mixtures of regressions."""
@@ -18,7 +19,7 @@ FLOOR = 1e-10
 
 
 class SwitchingLines:
-    """Lines with Gaussian noise, each with a constant or none.
+    """Lines with Gaussian noise, or of counts or zeros and ones, each with a constant or none.
 
     A block has the design, a constant first where there is one, and the target, both in standard units; a row of which
     a cell is missing is all NaN, and says nothing.
@@ -30,16 +31,26 @@ class SwitchingLines:
     is_common : bool
         Whether all states have one variance.
     has_constant : bool, default=True
+    response : Response, optional
+        Distribution of the target given the line, normal by default; of another one the centre of the target is an
+        offset, and its scale one.
     """
 
     n_columns = 2
-    exact = True
     limits: Mapping[str, Limits] = {"variances": (0.0, np.inf)}
 
-    def __init__(self, centre: Array, scale: Array, is_common: bool, has_constant: bool = True) -> None:
+    def __init__(
+        self,
+        centre: Array,
+        scale: Array,
+        is_common: bool,
+        has_constant: bool = True,
+        response: Response | None = None,
+    ) -> None:
         self.centre, self.scale, self.n_constants = centre, scale, int(has_constant)
-        self.p = len(centre) - 1 + self.n_constants
-        self.inner = GaussianRegression(None, self.p, VarianceRule(MOST_RATIO, FLOOR, common=is_common))
+        self.p, rule = len(centre) - 1 + self.n_constants, VarianceRule(MOST_RATIO, FLOOR, common=is_common)
+        self.inner = Regression(response, self.p, rule) if response else GaussianRegression(None, self.p, rule)
+        self.exact = self.inner.exact
 
     @property
     def width(self) -> int:
@@ -52,8 +63,10 @@ class SwitchingLines:
         known = rows.derived.get("complete")
         if known is None or known[0] is not z:
             there = ~np.isnan(y)
-            filled = np.where(there[:, None], z, 0.0), np.where(there, y, 0.0)
-            rows.derived["complete"] = known = (z, Block(rows.first, filled, rows.weights), there)
+            filled = [np.where(there[:, None], z, 0.0), np.where(there, y, 0.0)]
+            if not self.inner.response.is_location_scale:  # offset, and numbers of trials
+                filled += [np.full(len(y), self.centre[0]), np.ones(len(y))]
+            rows.derived["complete"] = known = (z, Block(rows.first, tuple(filled), rows.weights), there)
         return known[1], known[2]
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
@@ -77,12 +90,12 @@ class SwitchingLines:
     def freed(self) -> SwitchingLines:
         """Return the same without a largest ratio of noises."""
         out = copy(self)
-        out.inner = self.inner.freed()  # type: ignore[assignment]
+        out.inner = self.inner.freed()
         return out
 
     def exact_line(self, theta: Predictors) -> str:
         """Say that a state fits its rows exactly; empty where none does."""
-        on_floor = theta.dispersion[0].min() <= FLOOR * (1 + 1e-6)
+        on_floor = self.inner.response.has_dispersion and theta.dispersion[0].min() <= FLOOR * (1 + 1e-6)
         return (
             "the line of a state fits its rows exactly, so that its noise is zero but for a floor" if on_floor else ""
         )
@@ -101,7 +114,9 @@ class SwitchingLines:
     def describe(self, theta: Predictors) -> dict[str, Array]:
         """Return the constants, coefficients and variances."""
         coef = theta.coef[:, :, self.n_constants :] * self.scale[0] / self.scale[1:]
-        own = {"coef": coef, "variances": theta.dispersion * self.scale[0] ** 2}
+        own = {"coef": coef}
+        if self.inner.response.has_dispersion:
+            own["variances"] = theta.dispersion * self.scale[0] ** 2
         if not self.n_constants:
             return own
         intercept = self.centre[0] + self.scale[0] * theta.coef[:, :, 0] - coef @ self.centre[1:]
@@ -111,7 +126,7 @@ class SwitchingLines:
         """Return the lines of one model."""
         coef = np.asarray(estimates["coef"], dtype=np.float64)
         slopes = coef * self.scale[1:] / self.scale[0]
-        dispersion = np.asarray(estimates["variances"], dtype=np.float64) / self.scale[0] ** 2
+        dispersion = np.asarray(estimates.get("variances", np.ones(len(coef))), dtype=np.float64) / self.scale[0] ** 2
         if not self.n_constants:
             return Predictors(slopes[None], dispersion[None])
         first = (np.asarray(estimates["intercept"]) + coef @ self.centre[1:] - self.centre[0]) / self.scale[0]

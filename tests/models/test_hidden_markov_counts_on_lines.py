@@ -1,0 +1,128 @@
+"""Markov switching of counts and of zeros and ones: regressions of a target that is not normal along a chain."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import expit
+
+import majorant as mj
+
+FAMILIES = {
+    "poisson": (lambda eta: stats.poisson(np.exp(eta)), np.array([[1.0, 0.5], [3.0, -0.4]])),
+    "bernoulli": (lambda eta: stats.bernoulli(expit(eta)), np.array([[-1.0, 2.0], [2.0, -2.0]])),
+}
+
+
+def switching(emission: str, n: int = 400) -> tuple[pd.DataFrame, Any]:
+    """Rows of two states, with a missing count."""
+    random, states = np.random.default_rng(0), [0]
+    for _ in range(n - 1):
+        states.append(states[-1] if random.random() < 0.93 else 1 - states[-1])
+    (law, lines), s, x = FAMILIES[emission], np.array(states), random.normal(size=n)
+    y = law(lines[s, 0] + lines[s, 1] * x).rvs(random_state=1).astype(float)
+    y[5] = np.nan
+    return pd.DataFrame({"y": y, "x": x}), s
+
+
+@pytest.mark.parametrize("emission", FAMILIES)
+def test_what_is_said_agrees_with_sums_over_all_paths(emission: str) -> None:
+    table, _ = switching(emission)
+    model = mj.HiddenMarkovModel.from_formula("y ~ x", table, emission=emission, n_components=2, random_state=0)
+    few, (law, _) = table[:7], FAMILIES[emission]
+    future = pd.DataFrame({"x": [0.3, -1.0]})
+    x = np.append(few["x"], future["x"])
+    each = law(model.intercept_ + x[:, None] * model.coef_[:, 0])
+    f = np.where(
+        np.isnan(few["y"].to_numpy())[:, None], 1.0, each.pmf(np.append(few["y"].fillna(0), [0, 0])[:, None])[:7]
+    )
+    total, last, marginals = 0.0, np.zeros(2), np.zeros((7, 2))
+    for path in product((0, 1), repeat=7):
+        p = (
+            model.start_probabilities_[path[0]]
+            * np.prod(model.transitions_[path[:-1], path[1:]])
+            * f[range(7), path].prod()
+        )
+        total += p
+        last[path[-1]] += p
+        marginals[range(7), path] += p
+    np.testing.assert_allclose(model.score_samples(few).sum(), np.log(total), rtol=1e-11)
+    np.testing.assert_allclose(model.predict_proba(few), marginals / total, atol=1e-11)
+    ahead, q = model.forecast(few, future=future), last / total
+    for h in range(2):
+        q = q @ model.transitions_
+        np.testing.assert_allclose(ahead.mean[0, h, 0], q @ each.mean()[7 + h], rtol=1e-10)
+        values = np.arange(3)
+        expected = q @ _masses(law, model, x[7 + h], values)
+        np.testing.assert_allclose(ahead.density(values)[0, h], expected, rtol=1e-10)
+        high = int(ahead.interval(0.8)[1][0, h, 0])
+        reached = [q @ _masses(law, model, x[7 + h], np.arange(end + 1)).sum(axis=1) for end in (high - 1, high)]
+        assert reached[0] < 0.9 <= reached[1] + 1e-12
+
+
+def _masses(law: Any, model: Any, x: float, values: Any) -> Any:
+    """Return the probability of each value in each state."""
+    return law((model.intercept_ + x * model.coef_[:, 0])[:, None]).pmf(values)
+
+
+@pytest.mark.parametrize("emission", FAMILIES)
+def test_one_state_is_the_generalised_linear_model(emission: str) -> None:
+    table, _ = switching(emission)
+    model = mj.HiddenMarkovModel.from_formula("y ~ x", table, emission=emission, n_components=1)
+    there, (law, _) = table.dropna(), FAMILIES[emission]
+
+    def lost(b: Any) -> float:
+        return -float(law(b[0] + b[1] * there["x"]).logpmf(there["y"]).sum())
+
+    best = minimize(lost, [0.0, 0.0], method="BFGS", options={"gtol": 1e-8})
+    assert model.log_likelihood_ == pytest.approx(-best.fun, abs=1e-6)
+    errors = model.standard_errors(table)
+    design = np.column_stack([np.ones(len(there)), there["x"]])
+    information = (design.T * law(design @ best.x).var()) @ design  # the links are canonical
+    told = [errors["intercept"][0], errors["coef"][0, 0]]
+    np.testing.assert_allclose(told, np.sqrt(np.diag(np.linalg.inv(information))), rtol=1e-3)
+
+
+@pytest.mark.parametrize("emission", FAMILIES)
+def test_states_and_lines_are_found(emission: str, tmp_path: Path) -> None:
+    table, s = switching(emission)
+    model = mj.HiddenMarkovModel.from_formula("y ~ x", table, emission=emission, n_components=2, random_state=0)
+    assert model.emission == f"{emission}_regression" and model.n_parameters_ == 7 and model.converged_
+    order = np.argsort(model.intercept_)
+    truth = FAMILIES[emission][1]
+    found = np.column_stack([model.intercept_, model.coef_[:, 0]])[order]
+    errors = np.column_stack([model.standard_errors(table)[name].ravel() for name in ("intercept", "coef")])[order]
+    assert (np.abs(found - truth) < 3 * errors).all()
+    assert np.mean(model.predict(table) == order[s]) > (0.95 if emission == "poisson" else 0.75)
+    by_columns = mj.HiddenMarkovModel(2, emission=model.emission, random_state=0).fit(table)
+    assert by_columns.log_likelihood_ == pytest.approx(model.log_likelihood_, abs=1e-9)
+    model.save(tmp_path / "m.majorant")
+    assert mj.load(tmp_path / "m.majorant").bic(table) == model.bic(table)
+    residuals = model.pseudo_residuals(table)
+    assert np.isnan(residuals[5]).all() and np.isnan(residuals[:, 1]).all() and np.isfinite(residuals[6, 0])
+    assert "coef" in model.report(table).html
+    no_constant = mj.HiddenMarkovModel.from_formula(
+        "y ~ 0 + x", table, emission=emission, n_components=2, random_state=0
+    )
+    assert no_constant.coef_.shape == (2, 1) and not hasattr(no_constant, "intercept_")
+
+
+def test_targets_that_cannot_be_are_refused() -> None:
+    table, _ = switching("poisson")
+    with pytest.raises(ValueError, match="the first column is of counts"):
+        mj.HiddenMarkovModel.from_formula("y ~ x", table.assign(y=-1.0), emission="poisson")
+    with pytest.raises(ValueError, match="the first column is 0 or 1"):
+        mj.HiddenMarkovModel.from_formula("y ~ x", table, emission="bernoulli")
+    with pytest.raises(
+        ValueError, match="terms of a formula explain a target of emission gaussian, poisson, bernoulli"
+    ):
+        mj.HiddenMarkovModel.from_formula("y ~ x", table, emission="gamma")
+    with pytest.raises(ValueError, match='lags=1 are those of emission="regression"'):
+        mj.HiddenMarkovModel.from_formula("y ~ lag(y)", table, emission="poisson")
