@@ -366,8 +366,8 @@ def _is_number(text: str) -> bool:
 
 
 def levels_to_user() -> int:
-    """Return the `stacklevel` that makes a warning point at the calling line outside majorant."""
-    inner = ("majorant", "contextlib")  # contextlib runs the context managers of majorant
+    """Return the `stacklevel` of warnings that point at the calling line outside majorant and scikit-learn."""
+    inner = ("majorant", "contextlib", "sklearn")  # which run methods and context managers of majorant
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in inner:
         level, frame = level + 1, frame.f_back

@@ -148,6 +148,25 @@ def test_a_fit_that_had_not_ended_is_not_called_an_optimum(majorant: Majorant, t
     assert "had not ended" in " ".join(answer.out.split()) and "max_iter" in answer.out
 
 
+def test_views_that_no_row_links_are_told_wherever_they_are_answered_for(
+    majorant: Majorant, table: pl.DataFrame
+) -> None:
+    first = pl.int_range(pl.len()) < 30
+    lost = {name: first if name in ("x1", "x2", "x3") else ~first for name in COLUMNS}
+    apart = table.with_columns(pl.when(lost[name]).then(None).otherwise(pl.col(name)).alias(name) for name in COLUMNS)
+    apart.write_csv("t.csv")
+    answer = majorant(*FIT, *RUN)
+    named = "No row has views of two of these groups: 'sizes'; 'tags', 'look'."
+    assert (answer.status, answer.err) == (0, "") and named in " ".join(answer.out.split())
+    page = " ".join(re.sub("<[^>]+>", " ", Path("run/report.html").read_text(encoding="utf-8")).split())
+    page = page.replace("&#x27;", "'")
+    assert "describe what the columns have in common" in page
+    assert page.count(named) >= 3 and "Rows of different ones cannot be compared." in page
+    answer = majorant("predict", "run", "t.csv", "--out", "p.csv")
+    assert (answer.status, answer.err) == (0, "")
+    assert "rows of different groups cannot be compared" in " ".join(answer.out.split())
+
+
 def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
     majorant: Majorant, table: pl.DataFrame
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +13,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
-from sklearn.exceptions import ConvergenceWarning
 
 from majorant._numbers import plural_of
 from majorant._progress import begin_stage, is_stopped
@@ -38,6 +36,7 @@ from majorant.cli.matrix import (
     is_numeric,
     item_matrix,
 )
+from majorant.cli.messages import heard
 from majorant.cli.request import LARGEST, FitRequest
 from majorant.cli.series import in_order, series_formula, series_matrix, with_gaps_filled
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
@@ -426,14 +425,9 @@ def _selected(request: FitRequest, card: ModelCard, estimator: Any, given: Given
 
 def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
     """Fit in place; return the model's warnings."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with refusals(card):
-            given.fit(estimator)
-    telling = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
-    if is_stopped():  # no iteration limit was to blame
-        telling = [w for w in telling if not issubclass(w.category, ConvergenceWarning)]
-    return list(dict.fromkeys(" ".join(str(w.message).split()) for w in telling))
+    with heard() as said, refusals(card):
+        given.fit(estimator)
+    return said
 
 
 def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from majorant.cli.errors import CommandError, listed, refusals
 from majorant.cli.formulas import formula_refusals
 from majorant.cli.matrix import Columns, Matrix
+from majorant.cli.messages import heard
 from majorant.cli.parts import write_table
 from majorant.cli.predict import check_new, series_of
 from majorant.cli.runs import Recipe, read_run
@@ -67,7 +68,7 @@ def forecast_and_write(
         new = read_table(future, replace(recipe.reading, **given))
         extra, times, steps, told = ahead_of(estimator, recipe, table, new)
         said = (*said, *told)
-    with refusals(card):
+    with heard() as warned, refusals(card):
         ahead = estimator.forecast(frame, steps, **extra, **matrix.given)
         low, high = ahead.interval(level)
     units = recipe.standardisation
@@ -85,7 +86,7 @@ def forecast_and_write(
     for k in range(ahead.states.shape[2]):
         found[f"probability_{k + 1}"] = ahead.states[:, :, k].ravel()
     write_table(found, out)
-    return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}", said
+    return f"{out}, {counted(steps, 'step')} of {counted(len(ahead.mean), 'sequence')}", (*said, *warned)
 
 
 def times_after(matrix: Matrix, steps: int) -> NDArray[Any] | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
+from majorant._progress import is_stopped
 from majorant.cli.errors import listed
 from majorant.results.selection import Selection
 from majorant.search import SearchReport
@@ -16,6 +21,19 @@ from majorant.summary.text import WIDTH, wrapped
 
 _LABEL_WIDTH = 9
 _MOST_ROWS = 20
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Collect what models warn of, each once, in a list that is filled at the end."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    telling = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
+    if is_stopped():  # no iteration limit was to blame
+        telling = [w for w in telling if not issubclass(w.category, ConvergenceWarning)]
+    said += dict.fromkeys(" ".join(str(w.message).split()) for w in telling)
 
 
 def labelled(label: str, text: str) -> list[str]:

@@ -158,7 +158,9 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
 
 
 def _assigned(run: FittedRun) -> dict[str, Any]:
-    return beside(assigned_rows(run.estimator, run.frame, run.matrix, is_new=False), run.kept)
+    with messages.heard():  # the fit has told of the same rows
+        found = assigned_rows(run.estimator, run.frame, run.matrix, is_new=False)
+    return beside(found, run.kept)
 
 
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:

@@ -16,6 +16,7 @@ from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, Matrix, build_matrix, item_matrix
+from majorant.cli.messages import heard
 from majorant.cli.parts import read_parts, writing_parts
 from majorant.cli.runs import Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
@@ -57,12 +58,14 @@ def predict_and_write(
                 table = with_gaps_filled(table, recipe.columns.time, recipe.columns.sequence)
             n_rows += table.frame.height
             try:
-                found, n_without, lost, said, far = _predicted(estimator, recipe, table, before, drop_missing)
+                with heard() as warned:
+                    found, n_without, lost, told, far = _predicted(estimator, recipe, table, before, drop_missing)
             except NoRowsLeftError as error:
                 none_left, n_without = error, table.frame.height
             else:
                 n_far += far
                 series = [name for name in (recipe.columns.sequence, recipe.columns.time) if name is not None]
+                said = tuple(dict.fromkeys([*said, *told, *warned]))
                 ids = [name for name in recipe.ids if name in table.frame.columns]
                 writer.write(beside(found, kept_columns(table, ids, keep, series), before))
             n_left_out += n_without

@@ -32,18 +32,19 @@ def fit(x: dict[str, Any], **settings: Any) -> Any:
 @pytest.mark.parametrize(
     ("there", "groups"),
     [
-        (("a", "b", "c"), ("'a'", "'b'", "'c'")),
-        (("ab", "c"), ("'a', 'b'", "'c'")),
-        (("a", "bc"), ("'a'", "'b', 'c'")),
+        (("a", "b", "c"), (("a",), ("b",), ("c",))),
+        (("ab", "c"), (("a", "b"), ("c",))),
+        (("a", "bc"), (("a",), ("b", "c"))),
     ],
 )
 def test_views_that_never_occur_together_are_named(
-    there: tuple[str, ...], groups: tuple[str, ...], tmp_path: Path
+    there: tuple[str, ...], groups: tuple[tuple[str, ...], ...], tmp_path: Path
 ) -> None:
     with pytest.warns(UserWarning, match="No row has views of two of these groups"):
         fitted = fit(three_views(*there))
     assert fitted.certificate_.unlinked == groups
-    said = f"No row has views of two of these groups: {'; '.join(groups)}. "
+    named = "; ".join(", ".join(map(repr, group)) for group in groups)
+    said = f"No row has views of two of these groups: {named}. "
     assert said in fitted.certificate_.sentence
     assert said.split(":")[0] in " ".join(str(fitted.summary()).split())
     fitted.save(tmp_path / "m")
@@ -64,15 +65,81 @@ def test_rows_without_weight_link_nothing() -> None:
         mj.Harmonium(n_components=1, l2=0.01, views=VIEWS, random_state=0).fit(x, sample_weight=weights)
 
 
-def test_what_is_not_determined_is_predicted_no_better_than_by_chance() -> None:
-    """Turning one of two unlinked views round changes nothing that rows tell: a prediction across them has no sign."""
-    x = three_views("a", "b")
+def two_views(*there: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    x = three_views(*there)
     x.pop("c")
-    views = {name: mj.Gaussian() for name in x}
+    return x, {name: mj.Gaussian() for name in x}
+
+
+def test_what_is_not_determined_has_no_sign() -> None:
+    """Turning one of two unlinked views round changes nothing that rows tell: a prediction across them has no sign."""
+    x, views = two_views("a", "b")
     turned = {"a": x["a"], "b": -x["b"]}
     with pytest.warns(UserWarning, match="No row has views"):
         one, other = (mj.Harmonium(1, l2=0.01, views=views, random_state=0).fit(part) for part in (x, turned))
     assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
+
+
+BITS = {"a": mj.Gaussian(), "b": mj.Bernoulli(), "c": mj.Gaussian()}
+
+
+def fit_with_bits(*there: str) -> tuple[Any, dict[str, Any]]:
+    """A fit to three views, of which b has bits: whether those of `three_views` are positive."""
+    x = three_views(*there, n=300)
+    x["b"] = np.where(np.isnan(x["b"]), np.nan, x["b"] > 0)
+    with pytest.warns(UserWarning, match="No row has views"):
+        return mj.Harmonium(n_components=1, l2=0.01, views=BITS, random_state=0).fit(x), x
+
+
+@pytest.mark.parametrize("view", ["a", "b"])
+@pytest.mark.parametrize("method", ["mean-field", "gibbs"])
+def test_a_view_of_which_rows_say_nothing_has_its_means(view: str, method: str) -> None:
+    fitted, x = fit_with_bits("a", "b", "c")
+    other = "b" if view == "a" else "a"
+    shown = x[other][~np.isnan(x[other][:, 0])]
+    with pytest.warns(
+        UserWarning, match=rf"100 of 100 rows show only views that no row of the fit links with '{view}'"
+    ):
+        told = fitted.annotate({other: shown}, view, method=method, random_state=0)
+    means = np.nanmean(x[view], axis=0)
+    np.testing.assert_allclose(told, np.tile(means, (100, 1)), atol=1e-3)
+
+
+def test_views_that_are_not_linked_say_nothing_beside_those_that_are() -> None:
+    """Of rows with a and c, b is told from a alone, with which rows link it."""
+    fitted, _ = fit_with_bits("ab", "c")
+    new = three_views("abc", n=50)
+    with pytest.warns(UserWarning, match="say together is not determined"):
+        told = fitted.annotate({"a": new["a"], "c": new["c"]}, "b")
+    np.testing.assert_array_equal(told, fitted.annotate({"a": new["a"]}, "b"))
+    with pytest.warns(UserWarning, match="say together is not determined"):
+        fitted.calibrate({"a": new["a"], "b": new["b"] > 0, "c": new["c"]})
+    with pytest.warns(UserWarning, match="say together is not determined"):
+        both = fitted.annotate({"a": new["a"], "c": new["c"]}, "b", calibrated=True)
+    np.testing.assert_array_equal(both, fitted.annotate({"a": new["a"]}, "b", calibrated=True))
+
+
+def test_what_cannot_be_compared_is_told() -> None:
+    fitted, x = fit_with_bits("ab", "c")
+    first, last = ({name: rows[part] for name, rows in x.items()} for part in (slice(150), slice(150, None)))
+    cannot = "cannot be compared"
+    with pytest.warns(UserWarning, match=cannot):
+        fitted.transform(x)
+    with pytest.warns(UserWarning, match=cannot):
+        fitted.retrieve(first, last)
+    with pytest.warns(UserWarning, match="H must be of rows with views of the group of 'b'"):
+        fitted.decode(np.zeros((2, 1)), "b")
+    with pytest.warns(UserWarning, match="drawn rows"):
+        fitted.sample(2)
+    new = three_views("abc", n=20)
+    with pytest.warns(UserWarning, match="say together is not determined"):
+        fitted.score({"a": new["a"], "c": new["c"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.transform(first)
+        fitted.retrieve(first, first)
+        fitted.score(x)
+        fitted.annotate(first, "b")
 
 
 @pytest.mark.parametrize("loss", ["hinge", "log", "squared"])
@@ -86,7 +153,7 @@ def test_a_target_links_views_only_as_far_as_they_tell_of_it(loss: str) -> None:
     model = (mj.HarmoniumRegressor if loss == "squared" else mj.HarmoniumClassifier)(2, **given)
     with pytest.warns(UserWarning, match="Only the target links them"):
         one = model.fit(x, y)
-    assert one.certificate_.unlinked == ("'a'", "'b'") and "Only the target links them" in one.certificate_.sentence
+    assert one.certificate_.unlinked == (("a",), ("b",)) and "Only the target links them" in one.certificate_.sentence
     objective = one.objective_
     with pytest.warns(UserWarning, match="Only the target links them"):
         other = model.fit({"a": x["a"], "b": -x["b"]}, y)

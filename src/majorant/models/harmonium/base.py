@@ -25,21 +25,20 @@ from majorant._validation import (
 from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
+from majorant.models.harmonium import links
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
 from majorant.models.harmonium.estimates import check_proper
 from majorant.models.harmonium.inference import FittedHarmonium, generator
-from majorant.models.harmonium.layout import Layout, Parameters, Supervision
+from majorant.models.harmonium.layout import Layout, Supervision
 from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.search import FOLDS, Annotation, Found, Search
 from majorant.models.harmonium.summary import harmonium_summary
-from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables, unlinked_views
+from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables
 from majorant.models.harmonium.variables import (
     FittedView,
-    centre_of,
     fit_views,
     known_variances,
-    layout_of,
     problem_of,
     rows_of_views,
     scale_of,
@@ -97,6 +96,7 @@ class HarmoniumBase(
             check_is_fitted(self)
             views = {view.name: view.given for view in self.views_}
         tables = read_tables(self, X, views, reset=reset, but=but)
+        links.warn_of_rows(tables, () if reset else self.certificate_.unlinked)
         if reset and n_rows(tables) < 2:
             raise ValueError("n_samples=1: a representation needs at least two rows")
         return views, tables
@@ -121,7 +121,7 @@ class HarmoniumBase(
             for name in ("label_shares_", "label_components_", "label_intercept_", "readouts_", "readout_l2_"):
                 self.__dict__.pop(name, None)  # of the fit before
             self.views_, self.supervision_ = fit_views(views, rows), supervision
-            unlinked = unlinked_views(rows.tables, by_target=y is not None)
+            unlinked = links.unlinked_views(rows.tables, by_target=y is not None)
             if supervision.n_labels:
                 assert rows.y is not None
                 counts = np.bincount(rows.y, weights=rows.weights, minlength=supervision.n_labels)
@@ -164,7 +164,7 @@ class HarmoniumBase(
     def _problem(self, rows: Distinct, *, reuse: bool) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
         return problem_of(rows, self.views_, self.supervision_, self._label_shares, n_jobs=self.n_jobs, reuse=reuse)
 
-    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: tuple[str, ...]) -> None:
+    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: links.Groups) -> None:
         """Set the fitted attributes from what the search found."""
         at, n = found.parameters, layout.n_variables - self.supervision_.n_labels
         self.components_ = np.ascontiguousarray(at.weights[:n].T)
@@ -178,8 +178,7 @@ class HarmoniumBase(
         self.penalty_path_ = np.array(found.penalty_path).reshape(-1, 2)
         self.objective_ = found.objective
         self.n_iter_ = max(len(found.values) - 1, 1)  # to find that a start is the optimum takes one
-        self.n_allowed_ = n_components + found.n_grown
-        optimal = found.optimality
+        self.n_allowed_, optimal = n_components + found.n_grown, found.optimality
         eigenvalue, stationarity = (None, None) if optimal is None else (optimal.eigenvalue, optimal.stationarity)
         lanczos, by_target = is_large(layout.n_rows), layout.n_rows > n
         self.certificate_ = GlobalCertificate(
@@ -207,13 +206,7 @@ class HarmoniumBase(
 
     def _fitted(self) -> FittedHarmonium:
         check_is_fitted(self)
-        weights, intercept = self.components_.T, self.intercept_
-        if hasattr(self, "label_components_"):
-            weights = np.concatenate([weights, self.label_components_])
-            intercept = np.concatenate([intercept, self.label_intercept_])
-        parameters = Parameters(weights, intercept, np.log(self.noise_variance_))
-        centre = centre_of(self.views_, self._label_shares)
-        return FittedHarmonium(self.views_, layout_of(self.views_, self.supervision_), centre, parameters)
+        return FittedHarmonium.of(self)
 
     check_estimates = check_proper
 
@@ -268,6 +261,7 @@ class HarmoniumBase(
         """Compute the expected latents of rows, their representation.
 
         Rows may lack whole views: Gaussian ones are integrated out exactly, others inferred by collapsed mean field.
+        Rows of views that no row of the fit linked cannot be compared, which is warned of.
 
         Parameters
         ----------
@@ -278,8 +272,13 @@ class HarmoniumBase(
         -------
         ndarray of shape (n_samples, n_components)
         """
-        model = self._fitted()
-        return model.infer(self._read(X, reset=False)[1], n_jobs=self.n_jobs)[0]
+        return self._represented(X)[0]
+
+    def _represented(self, *of: Any) -> list[Array]:
+        """Compute the latents of rows that are to be compared."""
+        model, read = self._fitted(), [self._read(X, reset=False)[1] for X in of]
+        links.warn_of_comparison(read, model.unlinked)
+        return [model.infer(tables, n_jobs=self.n_jobs)[0] for tables in read]
 
     def annotate(
         self,
@@ -294,6 +293,7 @@ class HarmoniumBase(
         """Predict one view from the others: expectations under p(view | the rest).
 
         Probabilities of many correlated bits that are missing together are too close to 0 and 1: see `calibrate`.
+        Views that no row of the fit linked with `view`, not even by others, say nothing of it and are left out.
 
         Parameters
         ----------
@@ -327,6 +327,7 @@ class HarmoniumBase(
         check_choice("method", method, ("mean-field", "gibbs"))
         check_integer("n_sweeps", n_sweeps, low=1)
         tables, model = self._read(X, reset=False, but=view)[1], self._fitted()
+        tables = links.linked_to(view, tables, model.unlinked)
         random = generator(random_state) if method == "gibbs" else None
         n_jobs = None if random is not None else self.n_jobs
         latents, expected = model.infer(tables, n_jobs=n_jobs, sweeps=n_sweeps, random=random)
@@ -394,6 +395,7 @@ class HarmoniumBase(
         H = check_array(H, dtype=np.float64, input_name="H")
         if H.shape[1] != self.n_components_:
             raise ValueError(f"H must have a column for each of {self.n_components_} components; got {H.shape[1]}")
+        links.tell_unlinked(self.certificate_.unlinked, f"H must be of rows with views of the group of {view!r}")
         with threadpool_limits(limits=1, user_api="blas"):
             return np.asarray(self._fitted().decoded(fitted, H))
 
@@ -415,9 +417,9 @@ class HarmoniumBase(
         model = self._fitted()
         check_integer("n_samples", n_samples, low=1)
         check_integer("n_sweeps", n_sweeps, low=1)
-        random = generator(random_state)
+        links.tell_unlinked(self.certificate_.unlinked, "how they depend on each other in drawn rows means nothing")
         with threadpool_limits(limits=1, user_api="blas"):
-            drawn = model.sample(n_samples, n_sweeps, random)
+            drawn = model.sample(n_samples, n_sweeps, generator(random_state))
         found = {view.name: view.sampled(drawn[view.name]) for view in self.views_}
         return found if self.named_views_ else next(iter(found.values()))
 
@@ -450,7 +452,7 @@ class HarmoniumBase(
         """
         if n is not None:
             check_integer("n", n, low=1)
-        wanted, there = self.transform(queries), self.transform(gallery)
+        wanted, there = self._represented(queries, gallery)
         n = min(10, len(there)) if n is None else n
         if n > len(there):
             raise ValueError(f"n={n} rows are asked for, but the gallery has {len(there)}")

@@ -53,9 +53,14 @@ def tolerance_of(stationarity: float) -> float:
     return TOLERANCE + 2 * stationarity
 
 
-def unlinked_sentence(groups: tuple[str, ...], *, by_target: bool) -> str:
+def groups_in_words(groups: tuple[tuple[str, ...], ...]) -> str:
+    """Return the names of views: "'a', 'b'; 'c'"."""
+    return "; ".join(", ".join(map(repr, group)) for group in groups)
+
+
+def unlinked_sentence(groups: tuple[tuple[str, ...], ...], *, by_target: bool) -> str:
     """Say that the rows do not determine how groups of views depend on each other, or only as far as a target does."""
-    which = f"No row has views of two of these groups: {'; '.join(groups)}."
+    which = f"No row has views of two of these groups: {groups_in_words(groups)}."
     if by_target:
         return (
             f"{which} Only the target links them: how they depend on each other given the target, and what views of "
@@ -63,7 +68,7 @@ def unlinked_sentence(groups: tuple[str, ...], *, by_target: bool) -> str:
         )
     return (
         f"{which} How views of different groups depend on each "
-        "other is not determined by the rows: what is predicted of one from another means nothing."
+        "other is not determined by the rows: nothing is predicted of one from another."
     )
 
 
@@ -87,8 +92,8 @@ class GlobalCertificate(Told):
     by_lanczos : bool
         Whether there are more than 2000 variables: the eigenvalue is then found by Lanczos' method from a random start,
         which might miss the smallest one.
-    unlinked : tuple of str
-        Groups of views, named, that no row links, not even by other views: the rows say nothing of how these depend on
+    unlinked : tuple of tuple of str
+        Groups of views that no row links, not even by other views: the rows say nothing of how these depend on
         each other. Empty where all views are linked.
     by_target : bool
         Whether there is a target, which every row has: it links views, as far as they tell of it.
@@ -100,7 +105,7 @@ class GlobalCertificate(Told):
     n_components: int
     method: str = "pseudo-likelihood"
     by_lanczos: bool = False
-    unlinked: tuple[str, ...] = ()
+    unlinked: tuple[tuple[str, ...], ...] = ()
     by_target: bool = False
 
     @property

@@ -15,10 +15,11 @@ from threadpoolctl import threadpool_limits
 
 from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
+from majorant.models.harmonium.links import Groups, linked_to
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import Structure, natural
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
-from majorant.models.harmonium.variables import FittedView, patterns_of, rows_of_views
+from majorant.models.harmonium.variables import FittedView, centre_of, layout_of, patterns_of, rows_of_views
 from majorant.solvers.logistic import fit_logistic
 
 Array = NDArray[np.float64]
@@ -164,12 +165,27 @@ class FittedHarmonium:
         Variables of the views; a label that is modelled is the last categorical one.
     centre : ndarray of shape (n_variables,)
     parameters : Parameters
+    unlinked : tuple of tuple of str
+        Groups of views that no row of the fit links; empty where all are linked.
     """
 
     views: tuple[FittedView, ...]
     layout: Layout
     centre: Array
     parameters: Parameters
+    unlinked: Groups
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Collect the fitted attributes of an estimator."""
+        weights, intercept = model.components_.T, model.intercept_
+        if hasattr(model, "label_components_"):
+            weights = np.concatenate([weights, model.label_components_])
+            intercept = np.concatenate([intercept, model.label_intercept_])
+        parameters = Parameters(weights, intercept, np.log(model.noise_variance_))
+        centre = centre_of(model.views_, model._label_shares)
+        layout = layout_of(model.views_, model.supervision_)
+        return cls(model.views_, layout, centre, parameters, model.certificate_.unlinked)
 
     @property
     def label(self) -> slice:
@@ -275,7 +291,7 @@ class FittedHarmonium:
                 used = np.flatnonzero(~own.missing)
                 if not len(used):
                     raise ValueError(f"no row with weight has view {view.name!r}: leave it out of X")
-                latents = self.infer(rest, n_jobs=n_jobs)[0][used]
+                latents = self.infer(linked_to(view.name, rest, self.unlinked), n_jobs=n_jobs)[0][used]
                 found[view.name] = fit_logistic(latents, view.encoded(own)[used], rows.weights[used], l2)
         return found
 

@@ -17,6 +17,7 @@ from majorant.models.harmonium.layout import (
     Loss,
     Supervision,
 )
+from majorant.models.harmonium.links import Groups
 from majorant.models.harmonium.search import Found
 from majorant.models.harmonium.tables import Table
 
@@ -68,7 +69,7 @@ class SupervisedHarmonium(HarmoniumBase):
         """Check y, keep its labels or its units as fitted attributes, and encode it."""
         raise NotImplementedError(f"{type(self).__name__} must say what its target is")
 
-    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: tuple[str, ...]) -> None:
+    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: Groups) -> None:
         super()._keep(found, layout, n_components, unlinked)
         self.loss_weight_ = self.supervision_.weight
         self.loss_weight_path_ = np.array(found.weight_path).reshape(-1, 2)

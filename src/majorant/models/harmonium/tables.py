@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +10,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_array
 
 from majorant._cells import refuse_what_is_no_number
-from majorant._validation import check_csr, is_missing, levels_to_user, validate_data
+from majorant._validation import check_csr, is_missing, validate_data
 from majorant.data.measure import empirical_measure
-from majorant.models.harmonium.certificate import unlinked_sentence
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
 
 Array = NDArray[np.float64]
@@ -256,27 +253,6 @@ def as_bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli | Chain, na
         )
     bits.data = np.ones(len(bits.data))
     return bits
-
-
-def unlinked_views(tables: Mapping[str, Table], *, by_target: bool) -> tuple[str, ...]:
-    """Name the groups of views that no row links, not even by other views; empty where all are linked.
-
-    Warns
-    -----
-    UserWarning
-        If there are such groups.
-    """
-    names = list(tables)
-    there = np.column_stack([~table.missing for table in tables.values()]).astype(np.intp)
-    n_groups, group = connected_components(there.T @ there, directed=False)
-    if n_groups == 1:
-        return ()
-    groups = tuple(
-        ", ".join(repr(name) for name, at in zip(names, group, strict=True) if at == g) for g in range(n_groups)
-    )
-    said = unlinked_sentence(groups, by_target=by_target)
-    warnings.warn(f"{said} Add rows that have views of both.", stacklevel=levels_to_user())
-    return groups
 
 
 def n_rows(tables: Mapping[str, Table]) -> int:

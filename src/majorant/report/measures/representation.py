@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,8 +61,10 @@ class Representation(Fit):
 
     @cached_property
     def latents(self) -> Array:
-        """The expected latents of the rows."""
-        return np.asarray(self.model.transform(self.as_fitted))
+        """The expected latents of the rows; of those that cannot be compared the page tells in words."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(self.model.transform(self.as_fitted))
 
     @cached_property
     def classes(self) -> tuple[list[str], NDArray[np.int64]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from majorant.models.harmonium.certificate import groups_in_words
 from majorant.models.harmonium.summary import (
     SIGNS,
     has_grown,
@@ -55,14 +56,21 @@ def lede(representation: Representation) -> str:
     n = len(representation.views)
     views = "one view" if n == 1 else f"{in_prose(n)} views"
     used = f"{opening(representation.rank)} {verb(representation.rank, 'component describes', 'components describe')}"
-    what = "what the columns have in common" if n == 1 else f"what {views} have in common"
+    shared = n > 1 and not representation.model.certificate_.unlinked
+    what = f"what {views} have in common" if shared else "what the columns have in common"
     agreement = search_words.agreement(representation.search)
     if representation.model.certificate_.is_global:
         agreement = f"The fit is certified: with this penalty no harmonium is better{representation.proviso}."
-    agreement += _explained(representation)
+    agreement += _not_linked(representation) + _explained(representation)
     if representation.rank == 0:
         return f"With this penalty the columns of {views} are best taken to be independent. {agreement}"
     return f"{used} {what}. {agreement}"
+
+
+def _not_linked(representation: Representation) -> str:
+    """Name the views of which rows do not say what they have in common."""
+    unlinked = representation.model.certificate_.unlinked
+    return f" No row has views of two of these groups: {escaped(groups_in_words(unlinked))}." if unlinked else ""
 
 
 def _explained(representation: Representation) -> str:
@@ -236,6 +244,12 @@ def neighbours_notes(representation: Representation, n_drawn: int, perplexity: f
 
 
 def _colours(representation: Representation) -> str:
+    """Say what colours are, and what else is to know of marks."""
+    apart = _not_linked(representation)
+    return _classes(representation) + (f"{apart} Rows of different ones cannot be compared." if apart else "")
+
+
+def _classes(representation: Representation) -> str:
     if representation.classes is not None:
         return " Colours or panels are the classes of the target."
     if representation.groups is not None:
