@@ -49,8 +49,8 @@ def test_the_loss_is_that_of_what_annotate_says(lost: str | None, seed: int) -> 
         bits = X[view][there]
         expected = -np.where(bits > 0, np.log(p), np.log1p(-p)).sum(axis=1).mean()
         at = Annotation(rows_of_views(model.views_)[view])
-        found = at.loss(problem, model._fitted().parameters)
-        assert found == pytest.approx(expected, rel=1e-4)
+        weight, found = at.loss(problem, model._fitted().parameters)
+        assert weight == there.sum() and found == pytest.approx(expected, rel=1e-4)
 
 
 def test_rows_with_nothing_else_have_no_loss(seed: int) -> None:
@@ -58,12 +58,13 @@ def test_rows_with_nothing_else_have_no_loss(seed: int) -> None:
     model = mj.Harmonium(3, views=VIEWS, l2=2.0).fit(X)
     alone = {"a": X["a"], **{name: np.full(values.shape, np.nan) for name, values in X.items() if name != "a"}}
     problem, _ = problem_of(model, alone)
-    assert np.isnan(Annotation(rows_of_views(model.views_)["a"]).loss(problem, model._fitted().parameters))
+    weight, loss = Annotation(rows_of_views(model.views_)["a"]).loss(problem, model._fitted().parameters)
+    assert weight == 0 and np.isnan(loss)
 
 
 @pytest.fixture(scope="module")
 def selected() -> mj.Harmonium:
-    return mj.Harmonium(5, views=VIEWS, select_by="a").fit(rows(0))
+    return mj.Harmonium(5, views=VIEWS, select_by="a").fit(rows(1, 200))
 
 
 def test_the_penalties_are_those_with_the_likeliest_held_out_view(selected: mj.Harmonium) -> None:
@@ -72,8 +73,18 @@ def test_the_penalties_are_those_with_the_likeliest_held_out_view(selected: mj.H
     kept = {view.name: view.penalty for view in selected.views_}
     assert kept == {"a": penalties[losses.argmin()], "b": 1.0, "sizes": 1.0, "kind": 1.0}
     assert kept["a"] > 1, "what its bits say of each other is told by none of the others"
-    assert selected.l2_path_[:, 1].min() == losses.min()
+    assert selected.l2_path_[:, 1].min() == losses.min() and selected.rank_ > 0
     assert selected.l2_ == selected.l2_path_[selected.l2_path_[:, 1].argmin(), 0]
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_view_that_others_say_nothing_of_has_no_component(seed: int) -> None:
+    """Independent noise: the frequencies of its bits predict best, also those of rows that were not held out."""
+    g = np.random.default_rng(seed)
+    X = {"a": (g.random((200, 10)) < 0.3).astype(float), "sizes": g.normal(size=(200, 8))}
+    model = mj.Harmonium(views={name: VIEWS[name] for name in X}, select_by="a").fit(X)
+    assert model.rank_ == 0 and "No component helps to predict rows that were held out" in str(model.summary())
+    np.testing.assert_allclose(model.annotate(X, "a"), np.tile(X["a"].mean(axis=0), (200, 1)), rtol=1e-6)
 
 
 def test_held_out_bits_become_likelier(selected: mj.Harmonium) -> None:
@@ -90,7 +101,7 @@ def test_held_out_bits_become_likelier(selected: mj.Harmonium) -> None:
 
 
 def test_the_optimum_is_certified_with_the_view_s_share_of_the_penalty(selected: mj.Harmonium) -> None:
-    X = rows(0)
+    X = rows(1, 200)
     assert selected.certificate_.is_global
     found = selected.certify(X)
     assert 0 <= found.difference < 1e-3 * selected.objective_

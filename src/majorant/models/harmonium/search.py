@@ -46,6 +46,8 @@ WORTH = 0.03
 """Share by which a smaller weight of the loss must lower the held-out loss to be kept."""
 VIEW_PENALTIES = (1.0, 4.0, 16.0, 64.0)
 """Factors of the predicted view's penalty, tried in this order as long as the held-out loss improves."""
+ROUNDED = 1e-9
+"""Share by which held-out losses of the same model may differ."""
 SETTLED, LEAST = 1e-5, 1e-12
 """Tolerance of mean field, and smallest probability, where held-out bits are predicted."""
 
@@ -102,8 +104,8 @@ class Annotation:
 
     rows: slice
 
-    def loss(self, problem: PseudoLikelihood, at: Parameters) -> float:
-        """Return the mean loss of the rows that have the view and others; NaN if there are none."""
+    def loss(self, problem: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
+        """Return the weight of the rows that have the view and others, and their mean loss; NaN if there are none."""
         total, weight = 0.0, 0.0
         for part in problem.parts:
             others = np.setdiff1d(part.seen.bits, np.arange(self.rows.start, self.rows.stop))
@@ -112,7 +114,7 @@ class Annotation:
                 continue
             total += self._loss_of_part(problem, part, rest, at)
             weight += part.data.total_weight
-        return total / weight if weight else np.nan
+        return weight, total / weight if weight else np.nan
 
     def _loss_of_part(self, problem: PseudoLikelihood, part: Part, rest: Seen, at: Parameters) -> float:
         plain = PseudoLikelihood(problem.layout, problem.centre, ())
@@ -199,9 +201,10 @@ class Search:
             largest = search.largest_penalty()
             choice = search.chosen(largest)
             path.append((penalty, choice.loss))
-            if kept is not None and not choice.loss < kept[2].loss:
+            if kept is not None and not choice.loss <= kept[2].loss * (1 + ROUNDED):
                 break
-            kept, taken = (search, largest, choice), len(path) - 1
+            if kept is None or choice.loss < kept[2].loss * (1 - ROUNDED):  # equal where none has components
+                kept, taken = (search, largest, choice), len(path) - 1
         assert kept is not None
         search, largest, choice = kept
         found = search.found(largest, choice)
@@ -326,9 +329,7 @@ class Search:
             if is_stopped() or since >= PATIENCE or (since and is_hopeless(rows[step], rows[best])):
                 break
             tell(f"penalty {step + 1}", path[best]["held_out"])
-        taken = best
-        if self.annotation is None:
-            taken = kept_penalty(rows, best, [not one.n_components for one in fits], by_target=self.by_target)
+        taken = kept_penalty(rows, best, [not one.n_components for one in fits], by_target=self.by_target)
         if not fits[taken].n_components and self.stride > 1:  # all rows may need a larger one to have no component
             path[taken]["l2"] = max(path[taken]["l2"], self.largest_penalty(1))
         return Choice(path[taken]["l2"], fits[taken], path, path[taken]["held_out"])
@@ -369,10 +370,11 @@ class Search:
         """Return weights and losses that penalties are compared by: of rows where there is a target, or of groups."""
         if self.by_target:
             return testing.target_losses(at)
-        if self.annotation is not None:
-            return np.array([[testing.total_weight, self.annotation.loss(testing, at)]])
         masks = [[np.arange(p.data.n_units) % GROUPS == group for p in testing.parts] for group in range(GROUPS)]
         groups = [group for group in map(testing.of, masks) if group.parts]
+        if self.annotation is not None:
+            told = np.array([self.annotation.loss(group, at) for group in groups])
+            return told[told[:, 0] > 0] if told[:, 0].any() else np.array([[1.0, np.nan]])
         return np.array(
             [[group.total_weight, -group.log_pseudo_likelihood(at) / group.total_weight] for group in groups]
         )
