@@ -25,6 +25,49 @@ ROWS = np.arange(10.0)[:, None]
 VALUES = {(1, "a"): 30.0, (2, "a"): 21.3, (3, "a"): 20.0, (1, "b"): 40.0, (2, "b"): 25.0, (3, "b"): 22.0}
 
 
+def selection(best: tuple[int, dict[str, Any]], rest: list[tuple[int, dict[str, Any]]], criterion: str) -> Selection:
+    """A selection of which the first candidate is the best."""
+    every = [Candidate(size, setting, float(-i)) for i, (size, setting) in enumerate([best, *rest])]
+    if criterion != "silhouette":
+        every = [Candidate(c.size, c.setting, -c.value) for c in every]
+    return Selection(tuple(every), criterion, "model", "component", "n_components", "log-likelihood")
+
+
+@pytest.mark.parametrize(
+    ("best", "rest", "criterion", "said"),
+    [
+        (6, [1, 2, 3], "bic", "The best is the largest number of components tried: try more."),
+        (3, [4, 5, 9], "bic", "The best is the smallest number of components tried: try fewer."),
+        (3, [4, 5], "silhouette", "The best is the smallest number of components tried: try fewer."),
+        (1, [2, 3], "bic", ""),
+        (2, [3, 4], "silhouette", ""),
+        (2, [1, 3], "aic", ""),
+        (2, [], "bic", ""),
+    ],
+)
+def test_a_size_at_an_end_of_those_tried_is_told(best: int, rest: list[int], criterion: str, said: str) -> None:
+    found = selection((best, {}), [(size, {}) for size in rest], criterion)
+    assert list(found.look_out) == ([said] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("best", "rest", "said"),
+    [
+        (10.0, [0.1, 1.0], "The best has the largest reg_covar tried, 10: try larger ones."),
+        (1, [10, 100], "The best has the smallest reg_covar tried, 1: try smaller ones."),
+        (0, [1, 2], ""),
+        (1.0, [0.1, 10.0], ""),
+        ("full", ["tied"], ""),
+        (True, [False], ""),
+        (None, [1.0, 2.0], ""),
+        (1.0, [1.0], ""),
+    ],
+)
+def test_a_setting_at_an_end_of_those_tried_is_told(best: Any, rest: list[Any], said: str) -> None:
+    found = selection((1, {"reg_covar": best}), [(1, {"reg_covar": value}) for value in rest], "bic")
+    assert list(found.look_out) == ([said] if said else [])
+
+
 class Told(BaseEstimator):  # type: ignore[misc]
     """A model whose criterion is looked up in a table; a negative one is that of a degenerate fit."""
 

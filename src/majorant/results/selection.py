@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 from majorant._frames import data_frame
@@ -204,10 +205,7 @@ class Selection:
         """Warnings about the selection."""
         if not self.ranked:
             return (f"No fit can be chosen: try fewer {self.parts}, a simpler form, or more rows.",)
-        found = []
-        sizes = {c.size for c in self.candidates}
-        if len(sizes) > 1 and self.best.size == max(sizes):
-            found.append(f"The best is the largest number of {self.parts} tried: try more.")
+        found = list(self._at_an_end())
         better = [c for c in self.excluded if self.cost(c) < self.cost(self.best)]
         if better:
             were = "fit has" if len(better) == 1 else "fits have"
@@ -221,6 +219,22 @@ class Selection:
                 f"{counted(unfinished, 'other fit')} stopped at the iteration limit, so {self.name} is a limit."
             )
         return tuple(found)
+
+    def _at_an_end(self) -> Iterator[str]:
+        """Say which numbers of the best are the largest or the smallest of several that were tried."""
+        sizes = {c.size for c in self.candidates}
+        if len(sizes) > 1 and self.best.size == max(sizes):
+            yield f"The best is the largest number of {self.parts} tried: try more."
+        elif len(sizes) > 1 and self.best.size == min(sizes) > (2 if self.criterion == SILHOUETTE else 1):
+            yield f"The best is the smallest number of {self.parts} tried: try fewer."
+        for name, chosen in self.best.setting.items():
+            tried = [c.setting[name] for c in self.candidates]
+            if not all(isinstance(value, Real) and not isinstance(value, bool) for value in tried):
+                continue
+            if min(tried) < chosen == max(tried):
+                yield f"The best has the largest {name} tried, {chosen:g}: try larger ones."
+            elif chosen == min(tried) < max(tried) and chosen != 0:
+                yield f"The best has the smallest {name} tried, {chosen:g}: try smaller ones."
 
     def matrix(self) -> Table:
         """Return the table of the criterion: one row per size, one column per setting; excluded fits are empty."""
