@@ -96,6 +96,39 @@ def test_messages_are_in_rows_or_in_the_weight_that_was_given(how: str, said: st
         )
 
 
+WEIGHED: list[tuple[Any, dict[str, Any]]] = [
+    (mj.GaussianMixture, {}),
+    (mj.LatentClassAnalysis, {"items": "normal"}),
+    (mj.HiddenMarkovModel, {}),
+    (mj.RegressionMixture, {}),
+]
+
+
+@pytest.mark.parametrize(("cls", "settings"), WEIGHED)
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+def test_rows_are_counted_alike_in_every_mixture(cls: Any, settings: dict[str, Any], scale: float) -> None:
+    """By whole weights, which are repeats, and else by the rows that have any; criteria count the weights."""
+    x, y = two_lines(60, 20)
+    weights = scale * np.repeat([0.0, 1.0, 3.0], 20)
+    model = cls(1, random_state=0, **settings)
+    if cls is mj.HiddenMarkovModel:
+        given = {"groups": np.arange(60) // 20, "sequence_weight": weights[::20]}
+    else:
+        given = {"sample_weight": weights}
+    model.fit(x, **({"y": y} if cls is mj.RegressionMixture else {}), **given)
+    assert model.n_rows_ == (80 if scale == 1.0 else 40)
+
+
+def test_a_gaussian_mixture_says_what_a_row_is_where_weights_are_no_counts() -> None:
+    """Counts of 2000 draws around 8, and of few around 25, divided by ten: a row has the mean weight of the values."""
+    random = np.random.default_rng(0)
+    y = np.round(np.where(random.random(2000) < 0.06, random.normal(25, 1.5, 2000), random.normal(8, 2, 2000)))
+    values, times = np.unique(y, return_counts=True)
+    said = rf"has fewer than 3 rows of the mean weight, {200 / len(values):.4g}\."
+    with pytest.warns(ConvergenceWarning, match=said):
+        mj.GaussianMixture(2, random_state=0).fit(values[:, None], sample_weight=times / 10)
+
+
 START = {"coef": np.array([[1.0], [-1.0]]), "intercept": np.array([0.0, 9.0]), "scale": np.array([0.3, 0.3])}
 
 

@@ -38,7 +38,7 @@ from majorant.engine.trace import Trace, touching
 from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
-from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
+from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence, renumbered
 from majorant.models.undetermined_covariances import dependent_columns, never_together, of_dependent, of_never_together
 from majorant.search.contest import MixtureContest
@@ -400,7 +400,7 @@ class MixtureEstimator(FittedMixture):
         self.is_grouped_ = rows.groups is not None
         self.is_labelled_ = mixture.law.numbers_states
         self.converged_ = bool(ends.converged[0])
-        self.degeneracy_ = self._degeneracy(contest, ends, order)
+        self.degeneracy_ = of_weighted_rows(self._degeneracy(contest, ends, order), rows.row_weight)
         self.regular_ = not self.degeneracy_
         self.separated_ = separated(on, ends.theta, list(getattr(self, "gating_names_in_", [])))
         pairs = [(m.names, never_together(on.data, m)) for m in self._matrices()]

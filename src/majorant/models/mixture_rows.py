@@ -190,6 +190,11 @@ def row_weight_of(source: StoredRows) -> float:
     return row_weight(Chunks(source).map_rows(lambda block: np.asarray(block.weights), ()))
 
 
+def of_weighted_rows(said: str, row_weight: float) -> str:
+    """Say what a row is, where a sentence ends with a number of rows and weights are no whole numbers."""
+    return f"{said} of the mean weight, {row_weight:.4g}" if row_weight != 1.0 and said.endswith(" rows") else said
+
+
 def in_rows(columns: Source, row_weight: float) -> Source:
     """Return the columns of a stream with weights that count rows."""
     if row_weight == 1.0:

@@ -179,7 +179,7 @@ class RegressionMixture(CertifiableLines):
     trimmed_ : ndarray of shape (n_samples,) of bool
         Rows that were trimmed.
     n_rows_ : float
-        Rows of the fit, by their weights.
+        Rows of the fit: the sum of weights that are whole numbers, as of repeats; with others, rows with any weight.
     n_samples_fit_ : int or None
         Rows of the fit where `responsibilities_` are not kept.
     n_features_in_ : int

@@ -131,7 +131,7 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
     found = criteria(-2 * log_likelihood, counted * units.unit, mixture.n_parameters, entropy)
     return {
         "n_parameters_": mixture.n_parameters,
-        "n_rows_": units.row_weight * units.unit,
+        "n_rows_": units.row_weight,
         "log_likelihood_": log_likelihood,
         **{f"{name}_": found[name] for name in ("aic", "bic", "icl")},
         "trim_threshold": threshold,

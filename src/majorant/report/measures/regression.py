@@ -177,7 +177,7 @@ class Regression(Memberships):
 
     @property
     def n_counted(self) -> float:
-        return float(self.run.estimator.n_rows_)
+        return float(self.run.estimator.n_rows_ if self.run.weights is None else self.run.weights.sum())
 
     @cached_property
     def intervals(self) -> dict[str, tuple[Array, Array]] | None:
