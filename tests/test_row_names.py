@@ -48,6 +48,17 @@ def test_a_target_of_other_rows_is_refused(cls: type[Any], other: str) -> None:
             getattr(reference(cls) if method == "score" else make(cls), method)(FRAME, y)
 
 
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pages_and_pictures_ask_for_the_names_too(cls: type[Any]) -> None:
+    y, other = target(cls, N), FRAME.index[::-1]
+    fitted = reference(cls)
+    with pytest.raises(ValueError, match="the rows of sample_weight are those of X in another order"):
+        fitted.report(FRAME, y, sample_weight=pd.Series(np.ones(N), index=other))
+    for shown in (fitted.report, fitted.plot):
+        with pytest.raises(ValueError, match="the rows of y are those of X in another order"):
+            shown(FRAME, pd.Series(np.arange(N) if y is None else y, index=other))
+
+
 @pytest.mark.parametrize("name", ["groups", "gating", "offset", "trials", "component_labels"])
 def test_what_comes_beside_rows_of_regressions_has_their_names(name: str) -> None:
     beside = pd.Series(np.ones(N), index=FRAME.index[::-1])

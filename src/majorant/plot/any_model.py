@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from majorant._frames import check_row_names
 from majorant.plot.embedding import embedding
 from majorant.plot.parts import classification
 from majorant.plot.profile import class_profile
@@ -23,6 +24,7 @@ MOST_FEATURES = 10
 
 def plot_of(model: Any, X: Any, y: Any = None, ax: Axes | None = None, **given: Any) -> Axes:
     """Draw a fitted model; see `majorant.models.base.LatentVariableModel.plot`."""
+    check_row_names({"X": X, "y": y, **given})
     if hasattr(model, "forecast"):
         return series(model, X, ax=ax, **given)
     X, y, given = rows_as_fitted(model, X, y, given)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._frames import check_row_names
 from majorant._numbers import briefly
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[in
 def rows_as_fitted(model: Any, X: Any, y: Any = None, rows: Mapping[str, Any] | None = None) -> tuple[Any, Any, Any]:
     """Return rows, target and further arguments as the model's fit took them, by its formula if it has one."""
     given = dict(rows or {})
+    check_row_names({"X": X, "y": y, **given})
     X, y, given = model._as_fitted(X, y, given)[:3] if hasattr(model, "_as_fitted") else (X, y, given)
     return X, y, {name: value for name, value in given.items() if name != "time"}  # by which rows are sorted already
 

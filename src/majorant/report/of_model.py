@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import check_row_names
 from majorant.report.page import Report, report
 from majorant.report.run import Run
 
@@ -19,6 +20,7 @@ def report_of(
     check_is_fitted(model)
     if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
         raise TypeError(f"a report shows a table: give it an array or a data frame; got {type(X).__name__}")
+    check_row_names({"X": X, "y": y, "sample_weight": sample_weight, **given})
     X, y, given, order = model._as_fitted(X, y, given)
     times = given.pop("time", None)
     values = _numbers_of(X)
