@@ -19,7 +19,10 @@ import majorant.models
 from majorant import registry
 from majorant.cli.app import app
 from majorant.cli.completion import parameters_by_model
+from majorant.cli.errors import CommandError
 from majorant.cli.parameters import model_help
+from majorant.cli.request import program_of
+from majorant.cli.runs import read_run
 from majorant.cli.settings import known_models
 from majorant.persistence import SavedModelError
 
@@ -168,13 +171,27 @@ def test_selection_names_it_among_those_with_a_likelihood() -> None:
         mj.select(mj.KMeans(), X, n_components=[1, 2], criterion="bic")
 
 
+def test_a_model_of_a_file_that_is_run_is_called_by_it(
+    run: tuple[Path, str], model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere nothing knows it, and the command line says so."""
+    monkeypatch.setattr(type(model), "__module__", "__main__")
+    monkeypatch.setattr(sys, "argv", ["coins.py", "fit"])
+    assert program_of("coins") == ["python", "coins.py"] and program_of("kmeans") == ["majorant"]
+    assert "Next     majorant predict" in run[1]
+    monkeypatch.delitem(registry.ESTIMATORS, "coins")
+    monkeypatch.setattr(majorant.models, "__path__", majorant.models.__path__[:-1])
+    with pytest.raises(CommandError, match=r"registers it first\. Call the command as the fit was: python FILE.py"):
+        read_run(run[0] / "out")
+
+
 def test_names_of_one_kind_are_not_taken_twice() -> None:
     class Heads:
         pass
 
     registry.discover()
     registry.VALUES.setdefault("Heads", int)
-    with pytest.raises(ValueError, match="two classes of values are called 'Heads'"):
+    with pytest.raises(ValueError, match=r"two classes of values are called 'Heads', in .* so rename one"):
         registry.value_class(Heads)
     with pytest.raises(ValueError, match="two models are called 'kmeans'"):
         registry.register(registry.CARDS["kmeans"])(Heads)

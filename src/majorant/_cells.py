@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from typing import Any
 
@@ -43,9 +44,19 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def refuse_unread(values: Any, name: str) -> None:
-    """Raise TypeError for a plan of polars, which holds no rows yet."""
+    """Raise TypeError for what holds no rows yet: a plan of polars and, for X, a path or rows that can be read once."""
     if type(values).__name__ == "LazyFrame":
         raise TypeError(f"{name} is a LazyFrame, which holds no rows yet: give {name}.collect()")
+    if name == "X" and isinstance(values, str | os.PathLike):
+        raise TypeError(
+            f"X is {os.fspath(values)!r}, not a table: majorant.open_rows opens .npy, .parquet, .arrow and .feather "
+            "files; read others with polars or pandas"
+        )
+    if name == "X" and isinstance(values, Iterator):
+        raise TypeError(
+            f"X is a {type(values).__name__}, which gives its rows only once: give "
+            "majorant.open_rows(a function that returns one)"
+        )
 
 
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)

@@ -141,7 +141,11 @@ def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
 def value_class(cls: Value) -> Value:
     """Allow instances in saved models and checkpoints, as arguments of their constructor; a class decorator."""
     if cls.__name__ in VALUES and not _is_same(VALUES[cls.__name__], cls):
-        raise ValueError(f"two classes of values are called {cls.__name__!r}: {VALUES[cls.__name__]} and {cls}")
+        other = VALUES[cls.__name__]
+        raise ValueError(
+            f"two classes of values are called {cls.__name__!r}, in {other.__module__} and in {cls.__module__}: files "
+            "know them by name, so rename one"
+        )
     VALUES[cls.__name__] = cls
     return cls
 

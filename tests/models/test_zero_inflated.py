@@ -160,5 +160,5 @@ def test_selection_files_and_draws(model_class: Any, fitted: Any, tmp_path: Path
 
 
 def test_bounds_are_refused_in_words(model_class: Any) -> None:
-    with pytest.raises(TypeError, match="bound policies need an M-step in closed form"):
+    with pytest.raises(TypeError, match="has no expected_log_density: leave bounds=None and beta=1"):
         model_class(2, bounds=mj.Tempered(eta=0.1)).fit(X)

@@ -62,6 +62,10 @@ def test_names_of_columns_and_a_table_of_a_formula_reach_the_page() -> None:
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(TypeError, match="give it an array or a data frame; got dict"):
         mj.KMeans(2, random_state=0).fit(ROWS).report({"a": 1})
+    with pytest.raises(TypeError, match=r"y is the target; got a path: report\(X\)\.save\('r.html'\)"):
+        mj.KMeans(2, random_state=0).fit(ROWS).report(ROWS, "r.html")
+    with pytest.raises(TypeError, match=r"report\(\) takes no 'path', as fit takes none"):
+        mj.KMeans(2, random_state=0).fit(ROWS).report(ROWS, path="r.html")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -23,7 +23,7 @@ from majorant.cli.columns import column_lines
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.parts import write_table
-from majorant.cli.request import FitRequest
+from majorant.cli.request import FitRequest, program_of
 from majorant.cli.runs import (
     ASSIGNMENTS,
     CHECKPOINT,
@@ -127,11 +127,12 @@ def screen(run: FittedRun) -> list[str]:
     folders = [name for name in (TABLES, FIGURES) if run.request.report and (out / name).is_dir()]
     written = {*_writers(run), *folders, *([CHECKPOINT] if run.is_stopped else [])}
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
-    lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
+    program = shlex.join(program_of(run.card.name))
+    lines += ["", *messages.labelled("Next", f"{program} predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
     if run.card.in_order:
         table = shlex.quote(str(run.request.table))
         future = " --future FUTURE.csv" if needed_ahead(run.estimator) else ""
-        lines += messages.labelled("", f"majorant forecast {shlex.quote(str(out))} {table}{future} --out forecast.csv")
+        lines += messages.labelled("", f"{program} forecast {shlex.quote(str(out))} {table}{future} --out forecast.csv")
     return lines
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from majorant.cli.errors import printable
 from majorant.cli.settings import joined_names
 from majorant.cli.text_tables import AS_USUAL, Reading
+from majorant.registry import ESTIMATORS
+
+
+def program_of(model: str) -> list[str]:
+    """Return how the command line is called that knows a model: by the file that registers it, where that was run."""
+    return ["python", sys.argv[0]] if getattr(ESTIMATORS.get(model), "__module__", "") == "__main__" else ["majorant"]
+
 
 LARGEST = 6
 """Largest number of parts that is tried where the user gave none."""
@@ -109,7 +117,7 @@ class FitRequest:
         options += [("--random-state", str(self.random_state))]
         options += [("--no-report",)] if not self.report else []
         options += [("--out", str(self.out))]
-        lines = [shlex.join(["majorant", "fit", self.model, str(self.table)])]
+        lines = [shlex.join([*program_of(self.model), "fit", self.model, str(self.table)])]
         for option in options:
             joined = f"{lines[-1]} {shlex.join(option)}"
             if len(joined) <= 76:

@@ -216,11 +216,13 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
     if not (folder / MODEL).is_file():
         what = f"holds no {MODEL}" if folder.is_dir() else "is not a folder"
         raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
-    from majorant.persistence import SavedModelError, load_with_extra
+    from majorant.persistence import SavedModelError, UnknownModelError, load_with_extra
 
     try:
         estimator, extra = load_with_extra(folder / MODEL)
         recipe = Recipe.from_state(extra)
+    except UnknownModelError as error:
+        raise CommandError(f"{error}.", "Call the command as the fit was: python FILE.py predict ...") from error
     except SavedModelError as error:
         raise CommandError(f"{error}.", "Fit the model again.") from error
     except (KeyError, TypeError) as error:

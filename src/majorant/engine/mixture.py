@@ -461,7 +461,8 @@ class SingleRun:
             )
         if not isinstance(density, Bounded):
             raise TypeError(
-                f"bound policies need an M-step in closed form; {type(density).__name__} has none: leave bounds=None"
+                f"bound policies and temperatures need the expected log density; {type(density).__name__} has no "
+                "expected_log_density: leave bounds=None and beta=1"
             )
         self.mixture, self.bounded = mixture, density
         self.beta, self.n_states, self.slack = mixture.beta, mixture.n_components, 0.0

@@ -12,11 +12,11 @@ import majorant
 from majorant._atomic import remove_abandoned, replacing
 from majorant.persistence.archive import read_archive, write_archive
 from majorant.persistence.codec import Decoder, Encoder
-from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
+from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnknownModelError, UnsavableError
 from majorant.persistence.values import check_estimates
 from majorant.registry import CARDS, ESTIMATORS, card_of, known
 
-__all__ = ["SavedModelError", "UnsavableError", "load", "load_with_extra", "replacing", "save"]
+__all__ = ["SavedModelError", "UnknownModelError", "UnsavableError", "load", "load_with_extra", "replacing", "save"]
 
 FORMAT = 1
 _KIND = "majorant model"
@@ -105,7 +105,7 @@ def _loaded(stream: BinaryIO, name: str) -> tuple[Any, Any]:
         meta, arrays = read_archive(stream)
         return _restored(meta, Decoder(arrays))
     except SavedModelError as error:
-        raise SavedModelError(f"{name} is not a model that can be loaded: {error}") from error
+        raise type(error)(f"{name} is not a model that can be loaded: {error}") from error
     except FAULTS_OF_A_FILE as error:
         raise SavedModelError(
             f"{name} is not a model saved by majorant, or it is damaged ({type(error).__name__}: {error})"
@@ -124,9 +124,9 @@ def _restored(meta: Any, decoder: Decoder) -> tuple[Any, Any]:
     try:
         estimator_class = known(meta["model"], ESTIMATORS)
     except KeyError:
-        raise SavedModelError(
-            f"it holds a model {meta['model']!r}; known are {', '.join(sorted(CARDS))}: import the module that "
-            "registers it first"
+        raise UnknownModelError(
+            f"it holds a model {meta['model']!r}; known are {', '.join(sorted(CARDS))}: import the file that registers "
+            "it first"
         ) from None
     parameters = {name: decoder.decode(value) for name, value in meta["parameters"].items()}
     estimator = estimator_class(**parameters)

@@ -27,5 +27,9 @@ class SavedModelError(ValueError):
     """Error for a file that is not a model saved by majorant, or that this version cannot load safely."""
 
 
+class UnknownModelError(SavedModelError):
+    """Error for a file of a model that nothing has registered."""
+
+
 class UnsavableError(TypeError):
     """Error for a value that majorant's format cannot hold, such as a function."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,11 @@ def report_of(
 ) -> Report:
     """Return the report of a fitted model; see `majorant.models.base.LatentVariableModel.report`."""
     check_is_fitted(model)
+    if isinstance(y, str | os.PathLike):
+        raise TypeError(f"y is the target; got a path: report(X).save({os.fspath(y)!r}) writes the page")
+    unknown = sorted(set(given) - set(signature(model.fit).parameters))
+    if unknown:
+        raise TypeError(f"report() takes no {unknown[0]!r}, as fit takes none; report(X).save(path) writes the page")
     if not hasattr(X, "shape") and not isinstance(X, (list, tuple)):
         raise TypeError(f"a report shows a table: give it an array or a data frame; got {type(X).__name__}")
     check_row_names({"X": X, "y": y, "sample_weight": sample_weight, **given})
