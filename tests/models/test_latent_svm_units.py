@@ -80,6 +80,17 @@ def test_more_columns_than_planes_are_solved_too() -> None:
     assert 0 <= model.gap_ <= 0.5e-3 * model.objective_
 
 
+def test_as_many_bags_and_columns_as_musk_are_solved_or_told() -> None:
+    """The gap was as large as the objective, and no word said so."""
+    X, y, _ = planted(n=92, width=4, d=166, signal=1.0, n_classes=2)
+    X[..., 5] *= 1e4
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = mj.LatentSVC(random_state=0).fit(X, y)
+    assert 0 <= model.gap_ <= 1e-2 * model.objective_
+    assert (model.gap_ <= 0.5e-3 * model.objective_) or "not solved (duality gap" in str(told[0].message)
+
+
 @pytest.mark.parametrize("solver", ["dcd", "cutting-plane", "bcfw"])
 def test_a_bound_that_is_not_solved_is_told(solver: Any) -> None:
     X, y, _ = planted(n=30, width=2, signal=1.5, n_classes=2)

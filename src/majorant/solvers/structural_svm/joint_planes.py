@@ -16,7 +16,7 @@ from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution,
 EACH = 6
 """Planes of a sample that are counted on, for how much a solution will cost."""
 
-MOST_NUMBERS, MOST_WORK = 2e7, 3e7
+MOST_NUMBERS, MOST_WORK = 2e7, 1e8
 """Largest table of planes, and most multiplications of a Newton step, for which this is the solver to take."""
 
 LARGEST = 1e50
