@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Chunks
 from majorant.data.units import blocks_of
-from majorant.densities import Bernoulli, Categorical, Gamma, Normal, Ordinal, Poisson, Product, VonMises
+from majorant.densities import (
+    Bernoulli,
+    Categorical,
+    Gamma,
+    Normal,
+    Ordinal,
+    Poisson,
+    Product,
+    VonMises,
+    ZeroInflatedPoisson,
+)
 from majorant.engine.mixture import Mixture, OnData
 from majorant.laws import ByPopulation, Chain, Gated, GatedChain, Grouped, Independent, Known
 
@@ -36,6 +46,7 @@ DENSITIES: dict[str, Any] = {
     "normal, shared variances": lambda: Normal(np.arange(D, dtype=float), np.full(D, 2.0), shared=True),
     "gamma": lambda: Gamma(D),
     "von Mises": lambda: VonMises(D),
+    "zero-inflated Poisson": lambda: ZeroInflatedPoisson(D),
     "product": lambda: Product([("answers", Bernoulli(D)), ("counts", Poisson(D))]),
 }
 
@@ -45,6 +56,8 @@ def columns_of(density: str, seed: int) -> list[Array]:
     random = np.random.default_rng(100 + seed)
     counts = random.poisson(3.0, (N, D)).astype(np.float64)
     first = counts if density == "Poisson" else table(seed)
+    if density == "zero-inflated Poisson":
+        first = first * counts  # zeros of two kinds, some cells missing
     if density == "ordinal":
         first = first + np.minimum(counts // 3, 1)  # 0, 1 and 2, some cells missing
     if density.startswith("normal"):

@@ -115,7 +115,7 @@ def test_states_that_are_absent_stay_absent() -> None:
     assert ends.theta.law.weights[0, 0] == 0 and np.isfinite(ends.objective).all()
 
 
-@pytest.mark.parametrize("density", ["Bernoulli", "Poisson", "categorical", "product"])
+@pytest.mark.parametrize("density", ["Bernoulli", "Poisson", "categorical", "zero-inflated Poisson", "product"])
 @pytest.mark.parametrize("policy", [Tempered(eta=0.2), GibbsLimit(eta=0.2)], ids=repr)
 @pytest.mark.parametrize("beta", [1.0, 0.7, np.inf])
 def test_bound_policies_take_every_density_of_independent_states(density: str, policy: Any, beta: float) -> None:

@@ -1,4 +1,4 @@
-"""Normal items that are correlated within a class, negative binomial counts, and every kind beside every other."""
+"""Normal items that are correlated within a class, counts of three kinds, and every kind beside every other."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ def drawn(n: int = 300) -> Any:
     table["calls"] = random.poisson(np.where(z, 4, 1)).astype(float)
     table["vote"] = np.where(random.random(n) < np.where(z, 0.8, 0.3), "yes", "no")
     table["rank"] = random.integers(1, 4, n) + z.astype(float)
+    table["trips"] = np.where(random.random(n) < 0.3, 0.0, random.poisson(np.where(z, 6, 2)))
     for j, name in enumerate(table):
         table.loc[random.random(n) < 0.05 * j, name] = None if name == "vote" else np.nan
     return table
 
 
-ITEMS = {"visits": "negative_binomial", "calls": "count", "rank": "ordinal"}
+ITEMS = {"visits": "negative_binomial", "calls": "count", "rank": "ordinal", "trips": "zero_inflated_poisson"}
 
 
 @pytest.mark.parametrize(("name", "k"), REFERENCE.index.to_list())
@@ -94,10 +95,14 @@ def by_hand(model: Any, table: Any) -> float:
                 own = [[x["height"], x["weight"]][j] for j in there]
                 value[k] += stats.multivariate_normal.logpdf(own, mean[there], covariance[np.ix_(there, there)])
             r, size = model.negative_binomial_rates_[k, 0], model.negative_binomial_sizes_[k, 0]
+            mean, p = model.zero_inflated_poisson_means_[k, 0], model.zero_inflated_poisson_inflations_[k, 0]
             of_item = {
                 "age": stats.norm(model.normal_means_[k, 0], np.sqrt(model.normal_variances_[k, 0])).logpdf,
                 "visits": stats.nbinom(size, size / (size + r)).logpmf,
                 "calls": stats.poisson(model.count_rates_[k, 0]).logpmf,
+                "trips": lambda x, p=p, mean=mean: np.log(
+                    p * (x == 0) + (1 - p) * stats.poisson(mean / (1 - p)).pmf(x)
+                ),
                 "vote": lambda c, k=k: np.log(model.item_probabilities_[k, int(c)]),
                 "rank": lambda c, k=k: np.log(model.ordinal_probabilities_[k, int(c)]),
             }
@@ -112,19 +117,19 @@ def test_every_kind_beside_every_other() -> None:
     model = mj.LatentClassAnalysis(2, random_state=0, **settings).fit(table)
     assert set(model.items_.kinds) == set(KINDS)
     assert model.items_.sentence.endswith(
-        "1 negative binomial count (visits); 2 correlated normal items (height, weight)"
+        "1 negative binomial count (visits); 1 zero-inflated count (trips); 2 correlated normal items (height, weight)"
     )
     assert by_hand(model, table) == pytest.approx(model.log_likelihood_, abs=1e-6)
     profile = model.class_profile(table).to_frame()
     assert list(dict.fromkeys(profile["item"])) == list(table)
     assert (profile["low"] < profile["estimate"]).all()
     pairs = model.bivariate_residuals(table)
-    assert len(pairs) == 7 * 6 // 2 - 1  # the correlation of height and weight is a part of the model
+    assert len(pairs) == 8 * 7 // 2 - 1  # the correlation of height and weight is a part of the model
     errors = model.standard_errors(table)
     assert all(np.isfinite(values).all() for values in errors.values())
     assert model._entry_names("body_covariances")[1] == "height, weight"
     rows, _ = model.sample(20)
-    assert rows.shape == (20, 7)
+    assert rows.shape == (20, 8)
     again = mj.LatentClassAnalysis(2, random_state=0, **settings).fit(pd.concat([table, table]))
     doubled = mj.LatentClassAnalysis(2, random_state=0, **settings).fit(table, sample_weight=np.full(len(table), 2))
     assert again.log_likelihood_ == doubled.log_likelihood_

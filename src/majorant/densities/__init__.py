@@ -9,6 +9,7 @@ from majorant.densities.pairs import Gamma, VonMises
 from majorant.densities.product import Product
 from majorant.densities.regression import GaussianRegression, Predictors, Regression
 from majorant.densities.variance_rule import VarianceRule
+from majorant.densities.zero_inflated import ZeroInflatedPoisson
 
 __all__ = [
     "Bernoulli",
@@ -25,4 +26,5 @@ __all__ = [
     "Regression",
     "VarianceRule",
     "VonMises",
+    "ZeroInflatedPoisson",
 ]

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from majorant._numbers import briefly
 from majorant._validation import check_choice
-from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson, Product
+from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson, Product, ZeroInflatedPoisson
 from majorant.engine.mixture import Array
 from majorant.models.gaussian_in_units import GaussianInUnits, units_of
 from majorant.models.hidden_markov.emission import Emission
@@ -248,6 +248,23 @@ class NegativeBinomialEmission(PoissonEmission):
 
 @value_class
 @dataclass(frozen=True)
+class ZeroInflatedPoissonEmission(PoissonEmission):
+    """Counts with more zeros than Poisson's."""
+
+    name = "zero_inflated_poisson"
+
+    def density(self, has_gaps: bool) -> ZeroInflatedPoisson:
+        """Return zero-inflated Poisson distributions."""
+        return ZeroInflatedPoisson(self.n_features)
+
+    def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
+        """Return zero-inflated Poisson distributions."""
+        mean, share = estimates["means"][:, [j]], estimates["inflations"][:, [j]]
+        return WithZeros(stats.poisson(mean / (1 - share)), share)
+
+
+@value_class
+@dataclass(frozen=True)
 class BernoulliEmission(Emission):
     """Zeros and ones."""
 
@@ -323,6 +340,7 @@ EMISSIONS: dict[str, type[Emission]] = {
         StudentEmission,
         PoissonEmission,
         NegativeBinomialEmission,
+        ZeroInflatedPoissonEmission,
         BernoulliEmission,
         CategoricalEmission,
         GammaEmission,
@@ -353,6 +371,30 @@ def regression_of(emission: Any, target: str) -> str:
             f": write {target} ~ 1, or choose one of these"
         )
     return EXPLAINED[emission]
+
+
+@dataclass(frozen=True)
+class WithZeros:
+    """Distributions of counts, of which a share are zeros besides, one for each state; methods as in scipy."""
+
+    counts: Any
+    share: Array
+
+    def pmf(self, x: Array) -> Array:
+        """Return the probability of each value, (components, values)."""
+        return np.asarray(self.share * (np.asarray(x) == 0) + (1 - self.share) * self.counts.pmf(x))
+
+    def cdf(self, x: Array) -> Array:
+        """Return the probability of at most each value, (components, values)."""
+        return np.asarray(self.share * (np.asarray(x) >= 0) + (1 - self.share) * self.counts.cdf(x))
+
+    def ppf(self, p: float) -> Array:
+        """Return the quantiles, (components, 1)."""
+        return np.asarray(np.maximum(self.counts.ppf(np.maximum(p - self.share, 0) / (1 - self.share)), 0))
+
+    def mean(self) -> Array:
+        """Return the means, (components, 1)."""
+        return np.asarray((1 - self.share) * self.counts.mean())
 
 
 @dataclass(frozen=True)

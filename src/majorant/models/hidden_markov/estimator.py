@@ -74,6 +74,7 @@ PLAN = Plan(
             "covariances_": "full:kww tied:kww diag:kw spherical:k",
             "rates_": "kr",
             "sizes_": "kr",
+            "inflations_": "kw",
             "shapes_": "kr",
             "directions_": "kr",
             "concentrations_": "kr",
@@ -99,11 +100,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         Number of states.
     emission : str or list of str, default="gaussian"
         How rows come from a state: "gaussian", "student", "gamma" (positive numbers), "von_mises" (directions in
-        radians), "poisson", "negative_binomial", "bernoulli", "categorical" or "regression". A list has one for each
-        column, which are then independent given the state. "student" rows, some of which lie far out, have all their
-        cells or none. "regression" is Markov switching: a line of the first column of X on the others, with a constant;
-        own lags are columns too. "poisson_regression" is one of counts, on the logarithm of the mean, and
-        "bernoulli_regression" of zeros and ones, on the logit.
+        radians), "poisson", "negative_binomial", "zero_inflated_poisson", "bernoulli", "categorical" or "regression". A
+        list has one for each column, which are then independent given the state. "student" rows, some of which lie far
+        out, have all their cells or none. "regression" is Markov switching: a line of the first column of X on the
+        others, with a constant; own lags are columns too. "poisson_regression" is one of counts, on the logarithm of the
+        mean, and "bernoulli_regression" of zeros and ones, on the logit.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
@@ -159,10 +160,10 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         Of directions.
     intercept_, coef_, variances_ : ndarray of shape (n_components, ...)
         Of lines.
-    rates_, sizes_, probabilities_ : ndarray of shape (n_components, ...)
-        Means of counts; of "negative_binomial" also sizes, so that a variance is ``rate + rate**2 / size``;
-        probabilities of ones, or of categories. With a list of emissions all these names are led by that of
-        their column.
+    rates_, sizes_, inflations_, probabilities_ : ndarray of shape (n_components, ...)
+        Means of counts; of "negative_binomial" also sizes, so that a variance is ``rate + rate**2 / size``; of
+        "zero_inflated_poisson", beside ``means_``, shares of zeros that are none of Poisson's. Probabilities of ones,
+        or of categories. With a list of emissions all these names are led by that of their column.
     log_likelihood_ : float
         Of the sequences of the fit, weighted.
     n_parameters_ : int

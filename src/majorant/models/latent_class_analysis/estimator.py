@@ -76,12 +76,12 @@ class LatentClassAnalysis(FittedLatentClasses):
     n_components : int, default=1
         Number of classes.
     items : "auto", str, sequence of str or dict, default="auto"
-        What the items are: "categorical", "ordinal", "normal", "count" (Poisson) or "negative_binomial", for all
-        columns, for each, or by name or number of the column (others are "auto" then). With "auto", text, truth values,
-        columns of at most two different values and of at most ten different whole numbers are categorical, and other
-        numbers are normal; ``items_`` says what was read. Ordinal items and counts are only read as such where they are
-        named: of an ordinal item, classes differ in the log odds of each level against the one below by the same
-        number, whichever the level.
+        What the items are: "categorical", "ordinal", "normal", "count" (Poisson), "negative_binomial" or
+        "zero_inflated_poisson", for all columns, for each, or by name or number of the column (others are "auto" then).
+        With "auto", text, truth values, columns of at most two different values and of at most ten different whole
+        numbers are categorical, and other numbers are normal; ``items_`` says what was read. Ordinal items and counts
+        are only read as such where they are named: of an ordinal item, classes differ in the log odds of each level
+        against the one below by the same number, whichever the level.
     correlated : None, "all", list of items or dict of lists, default=None
         Which normal items are correlated within a class: none; all; those named, or numbered; or the items of each of
         several blocks, whose names lead those of their estimates.
@@ -149,6 +149,8 @@ class LatentClassAnalysis(FittedLatentClasses):
     count_rates_ : ndarray of shape (n_components, counts)
     negative_binomial_rates_, negative_binomial_sizes_ : ndarray of shape (n_components, counts)
         Means of counts with variances ``rate + rate**2 / size``.
+    zero_inflated_poisson_means_, zero_inflated_poisson_inflations_ : ndarray of shape (n_components, counts)
+        Means of counts, and shares of zeros that are none of Poisson's: the rate is ``mean / (1 - inflation)``.
     gating_coef_ : ndarray of shape (n_components, 1 + covariates)
         With `gating`: logits of the classes against the first, of covariates in standard deviations from their mean.
     log_likelihood_ : float

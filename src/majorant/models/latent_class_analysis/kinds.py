@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._validation import is_missing
-from majorant.densities import Categorical, NegativeBinomial, Normal, Ordinal, Poisson
+from majorant.densities import Categorical, NegativeBinomial, Normal, Ordinal, Poisson, ZeroInflatedPoisson
 from majorant.models.gaussian_in_units import GaussianInUnits
 from majorant.models.mixture import standardised
 from majorant.solvers.covariance_types import COVARIANCES
@@ -292,8 +292,24 @@ class NegativeBinomialItems(CountItems):
         return np.asarray(rates + rates**2 / self.estimates(model, "sizes"))
 
 
+class ZeroInflatedItems(CountItems):
+    """Counts with more zeros than Poisson's within a class."""
+
+    kind, shown, noun, label = "zero_inflated_poisson", "means", "zero-inflated count", "mean"
+
+    def density(self, model: Any) -> Any:
+        """Return a mean and a share of zeros for each item."""
+        return ZeroInflatedPoisson(len(self.names))
+
+    def variances(self, model: Any) -> Array:
+        """Return the means and what goes beyond them."""
+        means, shares = self.estimates(model, "means"), self.estimates(model, "inflations")
+        return np.asarray(means + means**2 * shares / (1 - shares))
+
+
 KINDS: dict[str, type[Kind]] = {
-    own.kind: own for own in (CategoricalItems, OrdinalItems, NormalItems, CountItems, NegativeBinomialItems)
+    own.kind: own
+    for own in (CategoricalItems, OrdinalItems, NormalItems, CountItems, NegativeBinomialItems, ZeroInflatedItems)
 }
 """The kinds of items by name, in the order of their columns in a density."""
 PREFIXES = {"categorical": "item"}
