@@ -1,4 +1,4 @@
-"""Densities: against scipy's, M-steps that maximise, missing cells left out, coordinates there and back."""
+"""Densities: they keep their word, are scipy's, and leave missing cells out; and those that do not are told."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from majorant.data.chunks import Block
-from majorant.densities import Bernoulli, Categorical, Poisson, Product
+from majorant.densities import Bernoulli, Categorical, Poisson, Product, ZeroInflatedPoisson, check_density
 
 from ..mixtures_of_parts import DENSITIES, D, K, N, columns_of
 
@@ -40,31 +40,48 @@ def test_log_densities_are_scipys() -> None:
 
 
 @pytest.mark.parametrize("name", DENSITIES)
-def test_the_m_step_is_a_maximum(name: str) -> None:
-    density, _, _, statistics, theta = solved(name)
-    best = density.expected_log_density(statistics, theta)
-    vector = density.vector(theta)
-    for _ in range(20):
-        moved = density.theta_of(vector + 0.05 * RANDOM.normal(size=vector.shape), theta)
-        assert (density.expected_log_density(statistics, moved) < best).all()
+def test_densities_keep_their_word(name: str) -> None:
+    check_density(DENSITIES[name](), *columns_of(name, 0))
 
 
-@pytest.mark.parametrize("name", DENSITIES)
-def test_the_expected_log_density_is_the_sum_over_rows(name: str) -> None:
-    density, rows, q, statistics, theta = solved(name)
-    direct = np.sum(q * density.log_density(theta, rows), axis=(1, 2))
-    np.testing.assert_allclose(density.expected_log_density(statistics, theta), direct, rtol=1e-12)
+MISTAKES: dict[str, tuple[Any, str]] = {
+    "statistics": (lambda given: given[:, :, :-1], r"be \(runs, components, width\), \(2, 3, 13\); got \(2, 3, 12\)"),
+    "statistics ": (lambda given: given**1.01, "be linear in q"),
+    "statistics  ": (lambda given: given + 1e-3 * given.mean(axis=2, keepdims=True) ** 0, "be linear in q"),
+    "solve": (lambda given: given[0], "give arrays that begin with the 2 runs; got 3"),
+    "solve ": (lambda given: given * 1.001, "end where no small change is better"),
+    "log_density": (lambda given: given.transpose(0, 2, 1), r"be \(runs, components, rows\), \(2, 3, 120\)"),
+    "log_density ": (lambda given: given - 1, "be zero for a row without a cell"),
+    "log_density  ": (lambda given: given + len(given), "give each run what it has alone"),
+    "log_density   ": (lambda given: np.where(given < given.mean(), -np.inf, given), "be finite"),
+    "describe": (lambda given: {name: -values for name, values in given.items()}, "within its limits"),
+    "describe ": (lambda given: {name: values[:, 0] for name, values in given.items()}, r"as \(runs, components"),
+    "recalled": (lambda given: given[:, ::-1], "give a batch of one run with the same 'means'"),
+    "vector": (lambda given: given[0], r"be \(runs, m\)"),
+    "theta_of": (lambda given: given * 0.99, "undo vector"),
+    "score": (lambda given: given * 1.001, "be the slopes by vector"),
+    "expected_log_density": (lambda given: given * 1.001, "be the sum of q log f of each run"),
+}
 
 
-@pytest.mark.parametrize("name", DENSITIES)
-def test_coordinates_and_estimates_there_and_back(name: str) -> None:
-    density, _, _, _, theta = solved(name)
-    again = density.theta_of(density.vector(theta), theta)
-    for key, values in density.describe(theta).items():
-        np.testing.assert_allclose(density.describe(again)[key], values, rtol=1e-10, atol=1e-12)
-    recalled = density.recalled({key: values[0] for key, values in density.describe(theta).items()})
-    for key, values in density.describe(recalled).items():
-        np.testing.assert_array_equal(values[0], density.describe(theta)[key][0])
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_density_that_breaks_its_word_is_told_where(mistake: str) -> None:
+    method, (wrong, said) = mistake.strip(), MISTAKES[mistake]
+    right = getattr(ZeroInflatedPoisson, method)
+    made = type("Mine", (ZeroInflatedPoisson,), {method: lambda self, *given: wrong(right(self, *given))})
+    with pytest.raises(ValueError, match=rf"Mine\.{method} must .*{said}"):
+        check_density(made(D), *columns_of("zero-inflated Poisson", 0))
+
+
+def test_steps_that_go_down_and_members_that_lack_are_told() -> None:
+    class Down(Poisson):
+        def solve(self, statistics: Any, theta: Any, share: Any) -> Any:
+            return super().solve(statistics, theta, share) if theta is None else theta * 1.1
+
+    with pytest.raises(ValueError, match=r"Down.solve must not lower the log density; got"):
+        check_density(Down(D), *columns_of("Poisson", 0))
+    with pytest.raises(TypeError, match="int is no density: it lacks n_columns, exact, width, log_density"):
+        check_density(3, *columns_of("Poisson", 0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", DENSITIES)
@@ -78,16 +95,6 @@ def test_a_missing_cell_leaves_its_column_out(name: str) -> None:
     np.testing.assert_allclose(
         one_gone + density.log_density(theta, Block(0, only)), density.log_density(theta, rows), rtol=1e-10, atol=1e-12
     )
-
-
-@pytest.mark.parametrize("name", DENSITIES)
-def test_statistics_are_linear_and_additive(name: str) -> None:
-    density, rows, q, statistics, _ = solved(name)
-    parts = [Block(0, tuple(c[a:b] for c in rows.columns)) for a, b in ((0, 50), (50, N))]
-    summed = density.statistics(None, parts[0], q[:, :, :50]) + density.statistics(None, parts[1], q[:, :, 50:])
-    np.testing.assert_allclose(summed, statistics, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(density.statistics(None, rows, 3 * q), 3 * statistics, rtol=1e-12)
-    assert statistics.shape == (2, K, density.width)
 
 
 def test_parameters_are_counted() -> None:

@@ -169,8 +169,25 @@ def test_the_command_line_fits_it_and_writes_a_report(model_class: Any, tmp_path
 
 
 def test_other_values_are_refused_in_words(model_class: Any) -> None:
-    with pytest.raises(ValueError, match="row 1, column 0 of X is 2; a Bernoulli mixture takes zeros and ones"):
+    with pytest.raises(ValueError, match="row 1, column 0 of X is 2; BernoulliMixture takes zeros and ones"):
         model_class(1).fit(np.array([[0.0], [2.0]]))
+    x = np.zeros((40_000, 2))
+    x[::3], x[39_998, 1] = 1.0, 0.5
+    frame = pl.DataFrame(x, schema=["yes", "no"])
+    fitted = model_class(1).fit(frame[:10])
+    with pytest.raises(ValueError, match=r"row 39998, column 'no' of X is 0.5"):
+        fitted.predict(frame)
+
+
+@pytest.mark.parametrize("sampled", [1 << 24, 800])
+def test_rows_of_a_stream_are_refused_by_their_number(
+    model_class: Any, sampled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.zeros((40_000, 2))
+    x[::3], x[39_998, 1] = 1.0, 0.5
+    monkeypatch.setattr("majorant.data.rows.SAMPLE_BYTES", sampled)
+    with pytest.raises(ValueError, match=r"row 39998, column 1 of X is 0.5"):
+        model_class(1, random_state=0).fit(mj.open_rows(lambda: np.array_split(x, 7)))
 
 
 @pytest.mark.parametrize("parameters", [{"n_components": 0}, {"tol": -1}, {"effort": "huge"}, {"beta": 0.0}])

@@ -1,8 +1,9 @@
-"""A density whose M-step is only a step: zero-inflated Poisson columns, written by the protocol of the guide alone."""
+"""A density whose M-step is only a step, by the guide alone: it ends where the closed form of the package does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy.special import gammaln
 from scipy.stats import poisson
 
 import majorant as mj
+from majorant.densities import check_density
 from majorant.models.mixture import MixtureEstimator
 from majorant.registry import CARDS, ESTIMATORS, mixture_card, register
 
@@ -116,6 +118,25 @@ def test_it_fits(fitted: Any) -> None:
     np.testing.assert_allclose(fitted.zeros_, ZEROS, atol=0.15)
 
 
+def test_it_keeps_its_word() -> None:
+    check_density(ZeroInflatedPoisson(3), np.where(RANDOM.random(X.shape) < 0.1, np.nan, X))
+
+
+def test_items_of_the_package_end_at_the_same_maximum(fitted: Any) -> None:
+    items = mj.LatentClassAnalysis(2, items="zero_inflated_poisson", random_state=0).fit(X)
+    assert items.log_likelihood_ == pytest.approx(fitted.log_likelihood_, abs=1e-4)
+    np.testing.assert_allclose(items.zero_inflated_poisson_inflations_, fitted.zeros_, atol=1e-3)
+    np.testing.assert_allclose(items.zero_inflated_poisson_means_, (1 - fitted.zeros_) * fitted.rates_, rtol=1e-3)
+    errors, others = items.standard_errors(X)["zero_inflated_poisson_inflations"], fitted.standard_errors(X)["zeros"]
+    np.testing.assert_allclose(errors, others, rtol=1e-2)
+    drawn, z = items.sample(50_000)
+    variances = items.items_.blocks[0].variances(items)
+    np.testing.assert_allclose([drawn[z == k].var(axis=0) for k in range(2)], variances, rtol=0.05)
+    gone = np.where(np.arange(N)[:, None] == 5, np.nan, X)
+    w = np.arange(N) != 5
+    assert items.fit(gone).log_likelihood_ == items.fit(X, sample_weight=w).log_likelihood_
+
+
 def test_missing_cells_and_weights(model_class: Any) -> None:
     x = np.where(RANDOM.random(X.shape) < 0.1, np.nan, X)
     model = model_class(2, random_state=0, effort="fast").fit(x)
@@ -152,6 +173,13 @@ def test_selection_files_and_draws(model_class: Any, fitted: Any, tmp_path: Path
     assert mj.select(quick, X, n_components=[1, 2, 3]).best.size == 2
     fitted.save(tmp_path / "model")
     np.testing.assert_array_equal(mj.load(tmp_path / "model").predict_proba(X), fitted.predict_proba(X))
+    wrong = copy(fitted)
+    for name, said in (("zeros", "zeros_ holds numbers beyond its limits, 0 to 1"), ("rates", "never negative")):
+        setattr(wrong, f"{name}_", getattr(fitted, f"{name}_") + (1.0 if name == "zeros" else -9.0))
+        wrong.save(tmp_path / "model")
+        with pytest.raises(ValueError, match=said):
+            mj.load(tmp_path / "model")
+        setattr(wrong, f"{name}_", getattr(fitted, f"{name}_"))
     np.save(tmp_path / "rows.npy", X)
     streamed = model_class(2, random_state=0, effort="fast").fit(mj.open_rows(tmp_path / "rows.npy"))
     assert streamed.log_likelihood_ == pytest.approx(fitted.log_likelihood_, rel=1e-9)

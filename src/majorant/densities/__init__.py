@@ -1,6 +1,7 @@
 """Densities: the distributions of a row given its state."""
 
 from majorant.densities.categorical import Categorical
+from majorant.densities.check import check_density
 from majorant.densities.natural import Bernoulli, Natural, Poisson
 from majorant.densities.negative_binomial import NegativeBinomial
 from majorant.densities.normal import Normal
@@ -27,4 +28,5 @@ __all__ = [
     "VarianceRule",
     "VonMises",
     "ZeroInflatedPoisson",
+    "check_density",
 ]

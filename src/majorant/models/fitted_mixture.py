@@ -20,11 +20,11 @@ from majorant._validation import (
     explained,
     validate_data,
 )
-from majorant.data.chunks import Chunks, Mapped
+from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import Units, blocks_of, check_group_weights, distinct_units
-from majorant.engine.mixture import Array, Drawn, Mixture, OnData, Parameters
+from majorant.engine.mixture import Array, Drawn, Limits, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
 from majorant.laws.separation import undetermined_directions
@@ -49,6 +49,9 @@ from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices, never_together
 from majorant.results.information import Errors, intervals, limits_of, standard_errors
 from majorant.summary import Summary
+
+ROUNDED = 1e-4
+"""By how much estimates of single precision may exceed a limit."""
 
 
 class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
@@ -83,8 +86,15 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         """Return the density, from parameters and what `_columns` learned; the one method per model must define."""
         raise NotImplementedError(f"{type(self).__name__} must define its density")
 
+    expected = ""
+    """What cells are, in words, where they cannot be any numbers: "zeros and ones"."""
+
+    def _is_possible(self, X: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which cells are what is `expected`; of missing ones it does not matter."""
+        return np.ones(X.shape, dtype=bool)
+
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
-        """Return the columns that the density reads, checked; while `fitting`, attributes may be set from them.
+        """Return the columns that the density reads; while `fitting`, attributes may be set from them.
 
         Raises
         ------
@@ -92,6 +102,20 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
             If the rows cannot be of this density: what was got, what was expected, what to change.
         """
         return (X,)
+
+    def _checked_columns(
+        self, X: NDArray[Any], numbers: NDArray[np.intp] | range, *, fitting: bool
+    ) -> tuple[NDArray[Any], ...]:
+        """Return the columns of rows with these numbers, whose cells are checked."""
+        wrong = ~(self._is_possible(X) | np.isnan(X)) if self.expected else np.zeros((0, 0))
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            name = repr(self.feature_names_in_[column]) if hasattr(self, "feature_names_in_") else column
+            raise ValueError(
+                f"row {numbers[row]}, column {name} of X is {X[row, column]:g}; {type(self).__name__} takes "
+                f"{self.expected} (NaN where a cell is missing): change the rows, or choose another model"
+            )
+        return self._columns(X, fitting=fitting)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[Any]:
         """Return the rows in memory, as an array; of what is no number, `_counted` makes some while `fitting`."""
@@ -124,7 +148,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         unobserved = np.isnan(X[counted_rows]).all(axis=0)
         if fitting and unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
-        columns = list(self._columns(self._numbers(X), fitting=fitting))
+        columns = list(self._checked_columns(self._numbers(X), range(n), fitting=fitting))
         if fitting and gating is not None:
             standardise_gating(self, gating, n, weights)
         law, extra, codes = self._law(n, groups, gating, component_labels, self._law_columns(X))
@@ -156,7 +180,12 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
 
     def _columns_of(self, source: StoredRows) -> Mapped:
         """Return the columns of a stream that the density reads."""
-        return Mapped(source, lambda block: self._columns(self._read_block(block.columns[0]), fitting=False))
+
+        def read(block: Block) -> tuple[NDArray[Any], ...]:
+            numbers = range(block.first, block.first + len(block))
+            return self._checked_columns(self._read_block(block.columns[0]), numbers, fitting=False)
+
+        return Mapped(source, read)
 
     # Rows
 
@@ -164,6 +193,17 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         """Return the parameters of the fit, as a batch of one run."""
         estimates = {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
         return Parameters(self._density().recalled(estimates), self._law_of_fit().recalled(estimates))
+
+    def check_estimates(self) -> None:
+        """Raise ValueError if an estimate is beyond its limits; asked of a model from a file."""
+        for name, (low, high) in self._limits().items():
+            value = np.asarray(getattr(self, f"{name}_"))
+            if not ((value >= low) & (value <= high + ROUNDED)).all():
+                raise ValueError(f"its {name}_ holds numbers beyond its limits, {np.min(low):g} to {high:g}")
+
+    def _limits(self) -> dict[str, Limits]:
+        """Return the limits of the estimates that have some."""
+        return limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
 
     def _law_of_fit(self) -> Any:
         """Return the law of the states of units."""
@@ -179,8 +219,8 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         source = stored_rows(X)
         if source is None:
             X = self._read(X, fitting=False)
-            columns: tuple[Any, ...] = self._columns(X.astype(np.float64, copy=False), fitting=False)
             n, dtype, own = len(X), X.dtype, self._law_columns(X)
+            columns: tuple[Any, ...] = self._checked_columns(X.astype(np.float64, copy=False), range(n), fitting=False)
         else:
             n, dtype = self._check_stored(source, reset=False), source.dtype
             columns, own = (), []
@@ -413,8 +453,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         dict of (low, high)
         """
         check_real("level", level, low=0.0, high=1.0)
-        limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
-        return intervals(self, self._errors(X, **rows).errors, level, limits)
+        return intervals(self, self._errors(X, **rows).errors, level, self._limits())
 
     @rows_as("_on")
     def estimates(self, X: Any, *, level: float = 0.95, **rows: Any) -> Any:

@@ -235,7 +235,7 @@ class MixtureEstimator(FittedMixture):
             parts.append(self._read_block(block.columns[0][own]))
             weights.append(np.ones(len(own)) if block.weights is None else block.weights[own])
         sample, w = np.concatenate(parts), np.concatenate(weights)
-        columns = self._columns(sample, fitting=True)
+        columns = self._checked_columns(sample, chosen, fitting=True)
         units = distinct_units(columns, w if source.has_weights else None)
         data = Chunks(self._columns_of(source), n_jobs=self.n_jobs)
         unit = row_weight(w if source.has_weights else None)

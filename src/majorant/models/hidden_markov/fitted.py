@@ -66,6 +66,7 @@ class FittedMarkovModel(MixtureEstimator):
 
     def check_estimates(self) -> None:
         """Raise ValueError if the estimates do not fit the emissions; asked of a model from a file."""
+        super().check_estimates()
         nothing_seen = np.full((1, sum(one.n_features for one in self.emissions_)), np.nan)
         row = Block(0, tuple(column for one in self.emissions_ for column in one.read(nothing_seen)))
         try:

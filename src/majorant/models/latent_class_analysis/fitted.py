@@ -194,12 +194,10 @@ class FittedLatentClasses(MixtureEstimator):
     def check_estimates(self) -> None:
         """Raise ValueError if estimates do not fit the items; asked of a model from a file."""
         for name in self.estimate_names_:
-            entries = self.items_.entry_names(name)
-            if entries is not None and np.shape(getattr(self, f"{name}_")) != (self.n_components, len(entries)):
-                shape = np.shape(getattr(self, f"{name}_"))
-                raise ValueError(
-                    f"its {name}_ has shape {shape}, and its items need {(self.n_components, len(entries))}"
-                )
+            entries, shape = self.items_.entry_names(name), np.shape(getattr(self, f"{name}_"))
+            if entries is not None and shape != (needed := (self.n_components, len(entries))):
+                raise ValueError(f"its {name}_ has shape {shape}, and its items need {needed}")
+        super().check_estimates()
 
     def _prepare(self, rows: Rows) -> None:
         self.item_center_, self.item_scale_ = np.zeros(len(self.items_.names)), np.ones(len(self.items_.names))
