@@ -26,7 +26,7 @@ lint: kernels $(VENV)/installed-test
 check: kernels $(VENV)/installed-test
 	$(PYTEST) -m "not ($(WAITS))"
 
-# Measure anew what the tests take (tests/tiers.py): a third of an hour of two cores, and nothing that uses them beside it.
+# Measure anew what the tests take, which says which of them wait (tests/tiers.py); with nothing beside it that computes.
 seconds: kernels $(VENV)/installed-test
 	rm -f build/seconds
 	mkdir -p build
