@@ -103,8 +103,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         radians), "poisson", "negative_binomial", "zero_inflated_poisson", "bernoulli", "categorical" or "regression". A
         list has one for each column, which are then independent given the state. "student" rows, some of which lie far
         out, have all their cells or none. "regression" is Markov switching: a line of the first column of X on the
-        others, with a constant; own lags are columns too. "poisson_regression" is one of counts, on the logarithm of the
-        mean, and "bernoulli_regression" of zeros and ones, on the logit.
+        others, with a constant; own lags are columns too. "poisson_regression" is one of counts, on the logarithm of
+        the mean, and "bernoulli_regression" of zeros and ones, on the logit.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
