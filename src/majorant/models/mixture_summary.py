@@ -76,7 +76,7 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
             continue
         title = "gating coef, by sd from the mean" if name == "gating_coef" else name.replace("_", " ")
         columns = [Column(title), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-        names = model._entry_names(name) or [str(i + 1) for i in range(values.shape[1])]
+        names = entries_of(model, name, values.shape[1])
         tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
     return Section(plural_of(part).upper(), "", tuple(tables))
 
@@ -89,13 +89,18 @@ def estimates_table(model: Any, errors: Mapping[str, Array], ends: Mapping[str, 
     for name, error in errors.items():
         each = [np.reshape(values, (k, -1)) for values in (getattr(model, f"{name}_"), error, *ends[name])]
         width = each[0].shape[1]
-        own = model._entry_names(name) or ([""] if width == 1 else [str(j + 1) for j in range(width)])
+        own = entries_of(model, name, width)
         found["parameter"] += [name] * (k * width)
         found["entry"] += [entry for entry in own for _ in range(k)]
         found[part] += [*range(1, k + 1)] * width
         for head, values in zip(numbers, each, strict=True):
             numbers[head] += values.T.ravel().tolist()
     return data_frame({**found, **numbers})
+
+
+def entries_of(model: Any, name: str, width: int) -> list[str]:
+    """Return a name for each number that a component has in an estimate; nothing for a single one without a name."""
+    return model._entry_names(name) or ([""] if width == 1 else [str(j + 1) for j in range(width)])
 
 
 def entry_names(model: Any, name: str) -> list[str] | None:
