@@ -103,11 +103,9 @@ class FittedMarkovModel(MixtureEstimator):
         x, *others = units.columns
         if learn is not None:
             self.emissions_ = tuple(learn(one, x, units.weights) for one in self.emissions_)
-        columns = tuple(column for one in self.emissions_ for column in one.read(x))
-        columns = (*columns, *others)
-        return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), (
-            Known(law) if known else law
-        )
+        columns = (*(column for one in self.emissions_ for column in one.read(x)), *others)
+        found = Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1])
+        return found, Known(law) if known else law
 
     # Rows
 
