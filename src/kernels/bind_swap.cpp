@@ -73,6 +73,7 @@ void bind_swap(nb::module_& m) {
         .def("polish", &SwapSearch::polish, nb::arg("limit"), Free())
         .def("keep", &SwapSearch::keep, Free())
         .def("restore", &SwapSearch::restore, Free())
+        .def("recombine", &SwapSearch::recombine, Free())
         .def("attempt", [](SwapSearch& self, int64_t centre, int64_t point) {
             need(centre >= 0 && centre < self.k() && point >= 0 && point < self.n(), "there is no such centre or point");
             return self.attempt(centre, point);

@@ -398,12 +398,12 @@ private:
         Pack first = V::broadcast(infinity<double>), second = first, third = first;
         PackIndex at_first{}, at_second{};
         const auto consider = [&](Pack square, int64_t j) {
-            const PackIndex index = PackIndex{} + j;
-            const PackIndex below_first = square < first, below_second = square < second, below_third = square < third;
-            third = below_second ? second : (below_third ? square : third);
-            second = below_first ? first : (below_second ? square : second);
+            const PackIndex index = PackIndex{} + j, below_first = square < first, below_second = square < second;
+            const Pack after_first = square > first ? square : first, after_second = square > second ? square : second;
+            third = after_second < third ? after_second : third;
+            second = after_first < second ? after_first : second;
+            first = square < first ? square : first;
             at_second = below_first ? at_first : (below_second ? index : at_second);
-            first = below_first ? square : first;
             at_first = below_first ? index : at_first;
         };
         int64_t j = 0;

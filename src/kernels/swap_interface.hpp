@@ -54,6 +54,9 @@ public:
     // Remember this solution as the best one; go back to it.
     virtual void keep() = 0;
     virtual void restore() = 0;
+    // Where clusters of this solution and of the kept one hold the same points, the better ones are taken; false, and nothing
+    // has changed, when that gives no better solution than both.
+    virtual bool recombine() = 0;
 
     // One swap with its local steps: kept if the objective falls, else undone.
     virtual bool attempt(int64_t centre, int64_t point) = 0;

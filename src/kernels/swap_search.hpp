@@ -4,6 +4,7 @@
 
 #include "measure.hpp"
 #include "swap_assignment.hpp"
+#include "swap_recombine.hpp"
 
 namespace majorant::MAJORANT_ISA {
 
@@ -142,6 +143,26 @@ public:
         }
         take_stock();
         return false;
+    }
+
+    bool recombine() override {
+        const SwapState& s = a_.state;
+        if (kept_.nearest.empty()) return false;
+        std::vector<double> change(a_.n);
+        for (int64_t i = 0; i < a_.n; i++)
+            change[i] = a_.points.weights[i] * (s.first_square[i] - kept_.first_square[i]);
+        const std::vector<char> taken = better_parts(a_.n, a_.k, s.nearest.data(), kept_.nearest.data(), change.data(),
+                                                     1e-9 * kept_.objective);
+        if (taken.empty()) return false;
+        std::vector<double> centres;
+        for (int64_t j = 0; j < 2 * a_.k; j++) {
+            const double* c = j < a_.k ? a_.centre(j) : kept_.centres.data() + (j - a_.k) * a_.stride;
+            if (taken[j]) centres.insert(centres.end(), c, c + a_.stride);
+        }
+        a_.state.centres.swap(centres);
+        a_.assign_all();
+        take_stock();
+        return true;
     }
 
     void keep() override { kept_ = a_.state; }

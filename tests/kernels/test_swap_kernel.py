@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from majorant import _kernels
 from tests.kernels.instruction_sets import answers_under
@@ -182,6 +184,43 @@ def test_accepted_rounds_lower_the_objective(seed: int) -> None:
     assert len(objectives) > 3
     assert (np.diff(objectives) < 0).all()
     assert search.n_rounds >= len(objectives) + 19
+
+
+def best_mixture(one: Array, other: Array, change: Array, k: int) -> float:
+    """Least change of the second solution where parts of both that hold the same points are taken from the first."""
+    shared = sparse.coo_matrix((np.ones(len(one)), (one, k + other)), shape=(2 * k, 2 * k))
+    n_parts, part = connected_components(shared)
+    more = np.bincount(part[:k], minlength=n_parts) - np.bincount(part[k:], minlength=n_parts)
+    cost = np.bincount(part[one], change, n_parts)
+    some = np.flatnonzero((more != 0) | (cost != 0))
+    taken = (np.arange(2 ** len(some))[:, None] >> np.arange(len(some))) & 1
+    return float((taken @ cost[some])[taken @ more[some] == 0].min())
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(300, 1, 20), (300, 2, 30), (200, 3, 12)])
+def test_two_solutions_are_recombined_part_by_part(n: int, d: int, k: int, seed: int) -> None:
+    x, w = problem(seed, n, d)
+    search, won = started(x, w, k, seed), 0
+    assert not search.recombine(), "nothing is kept yet"
+    search.rounds(5, 1000)
+    search.keep()
+    for _ in range(30):
+        kept = books(search)
+        search.kick(2)
+        search.rounds(2, 1000)
+        ended = books(search)
+        sums = [float(w @ b["first_square"]) for b in (kept, ended)]
+        change = w * (ended["first_square"] - kept["first_square"])
+        expected = sums[0] + best_mixture(ended["nearest"], kept["nearest"], change, k)
+        mixed = search.recombine()
+        assert mixed == (expected < min(sums) - 1e-9 * sums[0])
+        if mixed:  # points on the border of two parts may then be nearer to another centre
+            assert search.objective <= expected * (1 + 1e-12)
+            check_books(search, x, w)
+            search.keep()
+        won += mixed
+        search.restore()
+    assert won
 
 
 def test_undo_with_very_unequal_weights(seed: int) -> None:

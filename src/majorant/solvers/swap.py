@@ -5,7 +5,8 @@ probability proportional to their share of the objective, finds the best pair of
 centre that is removed, runs Lloyd steps on the centres around, and keeps the result if the objective is lower. Where
 points win little as centres, as in many columns, a cluster is divided in two instead. When no round helps, single
 points are moved if that lowers the objective with both means updated (Hartigan and Wong). Small data are searched from
-several seeds. Then perturbations move two centres of the best solution so far.
+several seeds. Then perturbations move two centres of the best solution so far. Where the clusters of a new solution and
+of the best one part the same points, the better of the two is taken in every part.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ BULK = 3e5
 """Points times centres times columns above which there are fewer starts and perturbations."""
 WIDE, MANY = 10, 100
 """Columns above which, and centres below which, perturbations cost more beside a start: there are fewer by default."""
+TALL = 1000
+"""Points above which a perturbation costs more beside ten starts of Lloyd's algorithm: there are fewer by default."""
 FINE = 4_000_000
 """Points times centres above which rounds of tiny decrease count as failed."""
 
@@ -94,7 +97,8 @@ class SwapResult:
     steps : list of float
         The objective from the first centres to the last ones: it never rises.
     optima : list of (str, float)
-        Kind and final objective of the descents from seeds ("k-means++") and of every perturbation ("perturbation").
+        Kind and final objective of the descents from seeds ("k-means++") and of every perturbation ("perturbation"):
+        also where the descent from a seed gave parts to the best solution.
     """
 
     centres: NDArray[np.float64]
@@ -129,9 +133,9 @@ def swap_search(
     seed : int
         Seed of all random draws.
     effort : {"fast", "default", "best"} or SwapPlan
-        "fast": one start, no perturbations. "default": three starts and at most 40 perturbations, fewer once four (or
-        k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do. Above 300,000
-        points x centres x columns, one start and fewer perturbations.
+        "fast": one start, no perturbations. "default": three starts and at most 40 perturbations (12 and a quarter of k
+        where data are not tiny), fewer once four (or k) descents reach the same optimum. "best": three starts and at
+        most 600, fewer once twenty do. Above 300,000 points x centres x columns, one start and fewer perturbations.
     max_passes : int
         Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
     on_sphere : bool
@@ -167,36 +171,34 @@ def swap_search(
     optima: list[tuple[str, float]] = []
     steps: list[float] = []
     best, returns = math.inf, 0
+    starts, brief = plan.starts if k > 1 else 1, replace(plan, patience=min(plan.brief, plan.patience))
     with kept_when_stopped(lambda: bool(steps)):
-        for _ in range(plan.starts if k > 1 else 1):
-            search.seed()
-            seeded = search.objective
-            _descend(search, plan, n * (d + 10), lloyd=True)
-            accepted, found = search.take_accepted(), search.objective
-            optima.append(("k-means++", found))
-            if found < best:
-                returns = returns + 1 if found > best * (1 - SAME) else 0
-                search.keep()
-                best, steps = found, [seeded, *_falling([*accepted, found], seeded)]
-            else:
-                returns += found < best * (1 + SAME)
-            search.restore()
-            if callback is not None:
-                callback(best)
-        for count in range(plan.perturbations if k > 1 else 0):
-            if not best > 0 or returns >= plan.returns:
+        for count in range(starts + (plan.perturbations if k > 1 else 0)):
+            is_start = count < starts
+            if not is_start and (not best > 0 or returns >= plan.returns):
                 break
-            search.kick(2, anywhere=count % 3 == 2)
-            _descend(search, replace(plan, patience=min(plan.brief, plan.patience)), n * (d + 10), lloyd=False)
-            if plan.brief < plan.patience and search.objective < best * (1 - 1e-9):
+            if is_start:
+                search.seed()
+            else:
+                search.kick(2, anywhere=(count - starts) % 3 == 2)
+            first = search.objective
+            _descend(search, plan if is_start else brief, n * (d + 10), lloyd=is_start)
+            if not is_start and plan.brief < plan.patience and search.objective < best * (1 - 1e-9):
                 _descend(search, plan, n * (d + 10), lloyd=False)
             accepted, found = search.take_accepted(), search.objective
-            optima.append(("perturbation", found))
+            before = steps if steps and not (is_start and found < best) else [first]
+            if is_start:
+                optima.append(("k-means++", found))
+            if search.recombine():
+                _descend(search, brief, n * (d + 10), lloyd=False)
+                accepted, found = [*accepted, *search.take_accepted()], search.objective
+                optima.append(("perturbation", found))
+            elif not is_start:
+                optima.append(("perturbation", found))
             if found < best * (1 - 1e-9):
                 returns = returns + 1 if found > best * (1 - SAME) else 0
-                best = found
+                best, steps = found, [*before, *_falling([*accepted, found], before[-1])]
                 search.keep()
-                steps += _falling([*accepted, found], steps[-1])
             else:
                 returns += found < best * (1 + SAME)
                 search.restore()
@@ -221,16 +223,18 @@ def _plan(effort: str | SwapPlan, n: int, d: int, k: int) -> SwapPlan:
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {list(EFFORTS)} or a SwapPlan; got {briefly(effort)}")
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
-    made = share
+    made, is_tiny = plan.perturbations * share, 20 * n * k * d < BULK
     if effort == "default":
         made *= min(1.0, max(share * math.sqrt(min(1.0, WIDE / max(d, 1))), k / MANY))
+        if not is_tiny:
+            made = min(made, (12 + k / 4) * min(1.0, math.sqrt(TALL / n)))
     plan = replace(
         plan,
-        perturbations=math.ceil(plan.perturbations * made),
+        perturbations=math.ceil(made),
         returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
         starts=plan.starts if share == 1 else 1,
         patience=min(max(plan.patience, k // 20), k + 2),  # with few centres there are few swaps
-        brief=plan.patience if 20 * n * k * d < BULK else max(plan.brief, k // 8),
+        brief=plan.patience if is_tiny else max(plan.brief, k // 8),
     )
     if share < 0.5:
         plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1)
