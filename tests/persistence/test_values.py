@@ -89,11 +89,12 @@ def tables_of_estimates() -> list[Any]:
         mj.HiddenMarkovModel(2, emission="poisson", random_state=0).fit(counts),
         mj.HiddenMarkovModel(2, emission="bernoulli", random_state=0).fit(bits),
         mj.LatentClassAnalysis(2, random_state=0).fit(bits.astype(int)),
+        mj.LatentClassAnalysis(2, items="normal", correlated="all", random_state=0).fit(rows * [1.0, -1.0]),
         mj.GaussianMixture(2, covariance_type="diag", random_state=0).fit(rows),
     ]
 
 
-@pytest.mark.parametrize("at", range(5))
+@pytest.mark.parametrize("at", range(6))
 def test_estimates_of_densities_and_chains_are_asked_too(at: int, tmp_path: Path) -> None:
     fitted, path = tables_of_estimates()[at], tmp_path / "m"
     save(fitted, path)
@@ -145,6 +146,7 @@ def kinds_of_fit() -> list[tuple[Any, Any]]:
     others = [
         *(mj.GaussianMixture(2, covariance_type=kind, random_state=0) for kind in ("tied", "diag", "spherical")),
         *(mj.HiddenMarkovModel(2, covariance_type=kind, random_state=0) for kind in ("tied", "diag", "spherical")),
+        mj.LatentClassAnalysis(2, items="normal", correlated="all", random_state=0),
         mj.DiscriminativeClustering(2, kernel="rbf", random_state=0),
     ]
     of_bits = [
@@ -158,7 +160,7 @@ def kinds_of_fit() -> list[tuple[Any, Any]]:
     return fits + [(model.fit(bits.astype(float)), bits.astype(float)) for model in of_bits]
 
 
-N_KINDS = len(ESTIMATORS) + 13
+N_KINDS = len(ESTIMATORS) + 14
 
 
 @pytest.fixture(scope="module")

@@ -250,6 +250,27 @@ def test_the_latex_of_a_table_in_full() -> None:
     assert '<tr class="total"><th scope="row"><i>3</i></th>' in page
 
 
+def test_a_table_too_wide_for_a_page_is_set_below_itself() -> None:
+    names = [f"Class {j}" for j in range(1, 8)]
+    columns = [Column("Item", ["a", "a"], printed=["a", ""]), Column("Level", ["no", "yes"])]
+    for name in names:
+        printed = ["0.500 (0.400, 0.600)", "0.500"]
+        columns += [
+            Column(name, [0.5, 0.5], ["0.500", "0.500"], css="number", printed=printed),
+            Column(f"{name} (low)", [0.4, None], where="csv"),
+        ]
+    table = Table("t", columns, keys=2)
+    written = table.to_latex()
+    parts = written.split("\\par\\medskip")
+    assert len(parts) > 1 and max(map(len, written.splitlines())) <= 100
+    assert all(part.count("Item & Level") == 1 for part in parts)
+    assert [written.count(f"{name} ") for name in names] == [1] * 7 and "(low)" not in written
+    assert table.to_csv().startswith("Item,Level,Class 1,Class 1 (low),Class 2") and "(0.400" not in table.to_csv()
+    assert table.to_html().count('<th scope="col"') == 9
+    whole = Table("t", columns).to_latex()
+    assert "medskip" not in whole and whole.count("tabular") == 2
+
+
 def test_a_row_that_starts_with_a_bracket_is_no_option_of_the_row_before() -> None:
     lines = Table("t", [Column("x", ["[2pt]", "*", "a"])]).to_latex().splitlines()
     assert [line.split()[0] for line in lines[5:8]] == ["{}[2pt]", "{}*", "a"]

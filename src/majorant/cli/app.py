@@ -171,6 +171,35 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Population of each row, for models that compare several of them."),
     ] = None,
+    equal_items: Annotated[
+        str | None,
+        typer.Option(metavar="ITEMS", help="Items that are measured alike in all populations: all, none, or A,B."),
+    ] = None,
+    invariance_tests: Annotated[
+        bool, typer.Option("--invariance-tests", help="Test whether items are measured alike in all populations.")
+    ] = False,
+    component_labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Class of each row where it is known, from 1 or in words; an empty cell where not."
+        ),
+    ] = None,
+    outcomes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B=KIND",
+            help="Columns to compare between the classes after these are found; normal, count or categorical.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="How covariates and outcomes are taken in: one-step, ml, bch, two-step or naive."
+        ),
+    ] = None,
+    assignment: Annotated[
+        str | None, typer.Option(metavar="modal|proportional", help="Of rows to classes, in three steps.")
+    ] = None,
     missing: Annotated[
         str | None,
         typer.Option(metavar="drop|error", help="What becomes of rows that lack a covariate, for models that take it."),
@@ -211,6 +240,12 @@ def fit(
             help="Text where a model takes numbers: drop (the default), one-hot, or auto: one-hot if few levels.",
         ),
     ] = "drop",
+    levels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--levels", metavar="A,B=X<Y<Z", help="Levels of text in their order; makes items ordinal. Repeat it."
+        ),
+    ] = None,
     weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="How much each row counts.")] = None,
     bag: Annotated[
         str | None,
@@ -276,6 +311,12 @@ def fit(
         gating=gating,
         covariates=() if covariates is None else parsed_names(covariates),
         population=population,
+        equal_items=() if equal_items is None else parsed_names(equal_items),
+        component_labels=component_labels,
+        outcomes=() if outcomes is None else parsed_names(outcomes),
+        method=method,
+        assignment=assignment,
+        invariance_tests=invariance_tests,
         missing=missing,
         offset=offset,
         trials=trials,
@@ -291,7 +332,7 @@ def fit(
         fill_gaps=fill_gaps,
         ids=() if ids is None else parsed_names(ids),
         keep=() if keep is None else parsed_names(keep),
-        reading=Reading(**reading),
+        reading=Reading(**reading, levels=tuple(levels or ())),
         views=views,
         settings=tuple(settings or ()),
         random_state=random_state,

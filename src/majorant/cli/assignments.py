@@ -48,9 +48,13 @@ def assigned(
     """
     card = card_of(estimator)
     if card.kind in ("mixture", "clustering") and hasattr(estimator, "predict_proba"):
-        given = given or {}
+        given = dict(given or {})
+        known = given.pop("component_labels", None)
         path = np.asarray(estimator.predict(frame, **given)) if card.in_order else None  # which no row decides alone
-        return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame, **given)), path)}
+        probabilities = np.asarray(estimator.predict_proba(frame, **given))
+        if known is not None:
+            probabilities[known >= 0] = np.eye(probabilities.shape[1])[known[known >= 0]]
+        return {"row": rows, **_by_probability(card.part, probabilities, path)}
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
     if card.kind == "representation":

@@ -33,9 +33,11 @@ def checked(request: FitRequest) -> SourceTable:
             )
     check_free(request.out, request.force or request.resume)
     table = read_table(request.table, request.reading)
+    table = replace(table, frame=request.reading.with_levels(table.frame))
     if request.resume:
         _check_same(request, table)
-    for option, names in request.named_columns.items():
+    outcomes = tuple(request.later(table.frame.columns).outcomes or ())
+    for option, names in {**request.named_columns, "outcomes": outcomes}.items():
         if request.formula is None or option not in request.roles:  # which a formula may compute
             for name in names:
                 check_there(table, name)

@@ -31,6 +31,7 @@ def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tu
     for role in ("target", "weights", "bag", "time", "sequence"):
         name = getattr(columns, role)
         roles |= {} if name is None else {name: role}
+    roles |= columns.beside
     like_ids = id_columns(frame, frame.columns)
     copies = _copies(frame, [name for name in columns.features if name in frame.columns])
     found = []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from majorant._numbers import article
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, Matrix, check_there
@@ -47,11 +48,13 @@ def with_covariates(
 
 
 def check_covariates(columns: Columns) -> None:
-    """Raise CommandError for a covariate that is named twice or has another role."""
-    for name in columns.covariates:
-        if columns.covariates.count(name) > 1:
+    """Raise CommandError for a covariate that is named twice, or has another role, as outcomes cannot have either."""
+    covariates = (*columns.covariates, *columns.later.covariates)
+    for name, role in (dict.fromkeys(covariates, "covariate") | columns.beside).items():
+        if covariates.count(name) > 1:
             raise CommandError(f'"{name}" is named twice.', "Name every covariate once.")
         if name in (*columns.features, columns.weights):
             raise CommandError(
-                f'"{name}" cannot be a covariate and a feature or the weights at once.', "Name it in one option."
+                f'"{name}" cannot be {article(role)} {role} and a feature or the weights at once.',
+                "Name it in one option.",
             )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,13 @@ from majorant._numbers import plural_of
 from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
+from majorant.cli.bound import certify
 from majorant.cli.categories import Categories
 from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
 from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
+from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import (
     Columns,
     Matrix,
@@ -48,11 +49,6 @@ from majorant.results.select import criterion_of, default_criterion, has_criteri
 from majorant.results.selection import CRITERIA, SILHOUETTE, Selection
 from majorant.summary import STOPPED, Summary, counted
 
-_MOST_CERTIFIED = 200_000
-_BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
-"""CPU time of a bound: at most this share of that of the fit, or this many seconds."""
-_NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
-
 
 @dataclass(frozen=True)
 class FittedRun:
@@ -73,6 +69,7 @@ class FittedRun:
     kept: pl.DataFrame = field(default_factory=pl.DataFrame)
     categories: Categories = field(default_factory=Categories)
     n_added: int = 0
+    later: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_stopped(self) -> bool:
@@ -122,9 +119,18 @@ class FittedRun:
     @cached_property
     def effects(self) -> Any:
         """Effects of the covariates on the parts, with intervals; None without covariates, or from other models."""
+        if "effects" in self.later:
+            return self.later["effects"]
         if self.matrix.covariates is None or not hasattr(self.estimator, "covariate_effects"):
             return None
-        return self.estimator.covariate_effects(self.frame, self.matrix.covariates, self.matrix.weights)
+        given, labels = self.matrix.covariates, self.matrix.labels
+        return self.estimator.covariate_effects(self.frame, given, self.matrix.weights, component_labels=labels)
+
+    @property
+    def ids_of_rows(self) -> pl.DataFrame:
+        """What identifies the rows of the matrix."""
+        ids = self.kept.select(self.request.ids)
+        return ids[self.matrix.rows - 1] if self.request.ids else ids
 
     @cached_property
     def column_uses(self) -> tuple[ColumnUse, ...]:
@@ -141,7 +147,8 @@ class FittedRun:
         if self.request.features or self.request.formula or self.request.views or self.card.takes_text:
             return []
         formula = getattr(self.estimator, "formula_", None)
-        used = self.columns.all if formula is None else (*formula.columns, self.request.weights)
+        own = (*self.columns.all, *self.columns.beside)
+        used = own if formula is None else (*formula.columns, self.request.weights)
         return [name for name in self.table.frame.columns if name not in used]
 
 
@@ -186,8 +193,13 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     estimator = build_estimator(card, size, settings, request.random_state)
     if getattr(estimator, "metric", None) == "precomputed":
         raise CommandError("a table holds rows here, not distances.", "Name the metric, or fit in Python.")
-    own = {"population": request.population, "missing": request.missing}
+    equal = (
+        request.equal_items[0] if request.equal_items in (("all",), ("none",)) else list(request.equal_items) or None
+    )
+    own = {"population": request.population, "equal_items": equal, "missing": request.missing}
     estimator.set_params(**{name: value for name, value in own.items() if value is not None})
+    if (equal is not None or request.invariance_tests) and estimator.population is None:
+        raise CommandError("--equal-items and --invariance-tests compare populations.", "Name them with --population.")
     _check_comparison(request, card, estimator)
     n_read = table.frame.height
     if request.fill_gaps:
@@ -211,6 +223,11 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
             "Give their number, such as --k 3.",
         )
     _check_size(card, estimator, matrix, request)
+    if request.component_labels is not None:
+        least = size if request.compares else card.size_of(estimator)
+        labels, _ = known_classes(table.frame[request.component_labels][matrix.rows - 1], least)
+        matrix = replace(matrix, labels=labels)
+        given.keywords["component_labels"] = labels
     began, worked = time.perf_counter(), time.process_time()
     selection = _selected(request, card, estimator, given) if request.compares else None
     if selection is None:
@@ -220,13 +237,17 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     seconds, worked = time.perf_counter() - began, time.process_time() - worked
     begin_stage("bound")
     if not is_stopped():
-        _certify(estimator, given.frame, matrix, worked)
+        certify(estimator, given.frame, matrix, worked)
+    later, of_later = dict[str, Any](), list[str]()
+    if columns.later != NO_LATER_STEPS and estimator.regular_ and not is_stopped():
+        rows = table.frame[matrix.rows - 1]
+        later, of_later = columns.later.results(estimator, given.frame, rows, matrix.weights)
     summary: Summary = estimator.summary()
     if card.objective_name == "SSE":
         warned += [*(of_one_column(columns, matrix) if units is None else []), *of_constant_columns(columns, matrix)]
-    said = [*of_codes(table, [name for name in columns.all if name in table.frame.columns]), *said]
+    said = [*of_codes(table, [name for name in (*columns.all, *columns.beside) if name in table.frame.columns]), *said]
     stopped = [STOPPED] if is_stopped() else []
-    look_out = tuple(dict.fromkeys([*stopped, *said, *summary.look_out, *warned]))
+    look_out = tuple(dict.fromkeys([*stopped, *said, *summary.look_out, *warned, *of_later]))
     criteria = _criteria(estimator, given)
     return FittedRun(
         request,
@@ -244,6 +265,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         kept,
         categories,
         table.frame.height - n_read,
+        later,
     )
 
 
@@ -299,13 +321,17 @@ def _by_columns(
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
         return columns, view_matrix(table, columns, views, request.drop_missing, has_labels), []
-    others += request.covariates
+    later = request.later(table.frame.columns)
+    covariates = () if later.covariates else request.covariates
+    columns = Columns((), covariates=covariates, labels=request.component_labels, later=later)
+    text = (*covariates, *columns.beside)
+    others += text
     if card.takes_text:
         population = getattr(estimator, "population", None)
         beside = [population] if request.features and isinstance(population, str) else []
         asked = [*request.features, *(name for name in beside if name not in request.features)]
-        features = choose_items(table, asked, others, request.covariates)
-        columns = Columns(features, weights=request.weights, covariates=request.covariates)
+        columns = replace(columns, features=choose_items(table, asked, others, text), weights=request.weights)
+        _set_ordinal(estimator, request.reading.orders(table.frame), columns.features)
         check_covariates(columns)
         matrix, said = with_covariates(
             table, columns, lambda part: item_matrix(part, columns, request.drop_missing), estimator
@@ -318,15 +344,15 @@ def _by_columns(
         )
         series = in_order(table, columns)
         return columns, series_matrix(series, columns, request.drop_missing), list(series.said)
-    labels = (request.target if has_labels else None, request.bag, *request.covariates)
+    labels = (request.target if has_labels else None, request.bag, *text)
     describes = card.kind in ("clustering", "mixture", "representation") and request.target is None
     ids = id_columns(table.frame, table.frame.columns) if describes else ()
-    columns = Columns(
-        choose_features(table, request.features, others, labels, ids=ids),
-        request.target,
-        request.weights,
-        request.bag,
-        covariates=request.covariates,
+    columns = replace(
+        columns,
+        features=choose_features(table, request.features, others, labels, ids=ids),
+        target=request.target,
+        weights=request.weights,
+        bag=request.bag,
     )
     check_covariates(columns)
     keeps_missing = allows_missing(estimator) and not request.drop_missing
@@ -338,6 +364,13 @@ def _by_columns(
     )
     check_bags(table, columns, matrix)
     return columns, matrix, said
+
+
+def _set_ordinal(estimator: Any, orders: Mapping[str, Any], features: Sequence[str]) -> None:
+    """Make items ordinal whose levels the user put in order, unless it was said what they are."""
+    asked = {} if estimator.items == "auto" else estimator.items
+    if isinstance(asked, Mapping) and (ordinal := dict.fromkeys((n for n in orders if n in features), "ordinal")):
+        estimator.set_params(items={**ordinal, **asked})
 
 
 def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCard:
@@ -428,36 +461,6 @@ def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
     with heard() as said, refusals(card):
         given.fit(estimator)
     return said
-
-
-def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:
-    """Add a proved bound to the search report, if the model has one, within a tenth of the fit's CPU time."""
-    if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
-        return
-    search, targets = estimator.search_, () if matrix.target is None else (matrix.target,)
-    if _asks_for_more(estimator.certify, 1 + len(targets)) or not np.isfinite(matrix.values).all():
-        return
-    keywords: dict[str, Any] = {} if matrix.weights is None else {"sample_weight": matrix.weights}
-    has_limit = "seconds" in signature(estimator.certify).parameters
-    if has_limit:
-        keywords["seconds"] = max(_BOUND_SHARE * worked, _BOUND_SECONDS)
-    try:
-        made = estimator.certify(frame, *targets, **keywords)
-    except ValueError:  # no bound holds for this fit
-        return
-    if has_limit and made.bound <= 0 < made.objective and not search.certain:
-        estimator.search_ = replace(search, why_no_bound=_NOT_WORTH_IT)
-        return
-    if search.sense == "max":
-        estimator.search_ = search.with_bound(made.bound, made.solution)
-    elif made.bound > 0:
-        estimator.search_ = search.with_bound(made.bound, search.bound_on)
-
-
-def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
-    """Return whether a bound needs arguments of the user besides rows and target."""
-    parameters = signature(certify).parameters.values()
-    return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > n_given
 
 
 def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitRequest) -> None:

@@ -78,14 +78,20 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         **request.roles,
         "covariates": request.covariates or None,
         "population": request.population,
+        "equal-items": request.equal_items or None,
+        "invariance-tests": request.invariance_tests or None,
+        "component-labels": request.component_labels,
+        "outcomes": request.outcomes or None,
+        "method": request.method,
+        "assignment": request.assignment,
         "missing": request.missing,
         "bag": request.bag,
         "views": request.views,
         "weights": request.weights,
     }
     for name, given in asked.items():
-        if given is not None and not _takes(ESTIMATORS[card.name], name):
-            able = [other for other in known_models() if _takes(ESTIMATORS[other], name)]
+        if given is not None and not takes_option(ESTIMATORS[card.name], name):
+            able = [other for other in known_models() if takes_option(ESTIMATORS[other], name)]
             raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
     if request.missing not in (None, "drop", "error"):
         raise CommandError(
@@ -180,11 +186,17 @@ def formula_refusals(rows: NDArray[np.int64] | None = None, name: str = "") -> I
         raise CommandError(sentence(str(error))) from error
 
 
-def _takes(cls: type[Any], option: str) -> bool:
+def takes_option(cls: type[Any], option: str) -> bool:
+    """Return whether the models of a class take an option of ``majorant fit``."""
     if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
         known = signature(cls.fit_formula).parameters if hasattr(cls, "fit_formula") else {}
         return option in known and (option in ("formula", "gating") or not card_of(cls).in_order)
     if option == "covariates" and hasattr(cls, "fit_formula"):  # those depend on terms
         return False
-    name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option)
-    return name in signature(cls if option in ("family", "views", "population", "missing") else cls.fit).parameters
+    if option in ("outcomes", "method", "assignment", "invariance-tests"):
+        return hasattr(cls, "invariance_tests" if option == "invariance-tests" else "distal_outcome")
+    if option == "component-labels" and (hasattr(cls, "fit_formula") or card_of(cls).in_order):
+        return False
+    name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option.replace("-", "_"))
+    of_model = option in ("family", "views", "population", "equal-items", "missing")
+    return name in signature(cls if of_model else cls.fit).parameters

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, NoRowsLeftError, did_you_mean, listed
+from majorant.cli.later import NO_LATER_STEPS, LaterSteps
 from majorant.cli.tables import SourceTable
 from majorant.cli.text_tables import is_number, options_for_numbers
 from majorant.summary import counted
@@ -44,6 +45,10 @@ class Columns:
         Columns of the time of each row, and of the sequence that it belongs to.
     covariates : tuple of str
         Columns that the weights of the components depend on.
+    labels : str or None
+        Column of the components of rows where these are known.
+    later : LaterSteps
+        What is computed after the fit, of columns of its own.
     """
 
     features: tuple[str, ...]
@@ -53,6 +58,8 @@ class Columns:
     time: str | None = None
     sequence: str | None = None
     covariates: tuple[str, ...] = ()
+    labels: str | None = None
+    later: LaterSteps = NO_LATER_STEPS
 
     def of(self, formula: Any) -> Columns:
         """Return the columns of the table that a formula names, in the roles that it gives them."""
@@ -62,6 +69,16 @@ class Columns:
     def all(self) -> tuple[str, ...]:
         roles = (self.target, self.weights, self.bag, self.time, self.sequence)
         return (*self.features, *(name for name in roles if name is not None), *self.covariates)
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Columns that no row needs, and what they are."""
+        return self.later.roles | ({} if self.labels is None else {self.labels: "known class"})
+
+    @property
+    def of_new_rows(self) -> Columns:
+        """The columns that predictions need."""
+        return replace(self, target=None, weights=None, labels=None, later=NO_LATER_STEPS)
 
 
 def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
@@ -95,6 +112,8 @@ class Matrix:
         What the weights of the components depend on, numbers or text.
     times : array of shape (n,) or None
         The time of each row as in the table, where rows follow each other in time.
+    labels : array of shape (n,) or None
+        The component of each row, -1 where it is not known.
     """
 
     values: Array
@@ -107,12 +126,13 @@ class Matrix:
     sequences: NDArray[Any] | None = None
     covariates: pl.DataFrame | None = None
     times: NDArray[Any] | None = None
+    labels: NDArray[np.intp] | None = None
 
     @property
     def given(self) -> dict[str, Any]:
         """Arguments of every method of the model that takes these rows."""
-        both = {"groups": self.sequences, "gating": self.covariates}
-        return {name: value for name, value in both.items() if value is not None}
+        every = {"groups": self.sequences, "gating": self.covariates, "component_labels": self.labels}
+        return {name: value for name, value in every.items() if value is not None}
 
     @property
     def n_sequences(self) -> int | None:
@@ -372,12 +392,20 @@ def choose_items(
 def item_matrix(table: SourceTable, columns: Columns, drop_missing: bool, is_new: bool = False) -> Matrix:
     """Return the rows of columns that may hold text; the frame holds it, the values its numbers in sorted order."""
     frame = table.frame
-    texts = {name: frame[name].cast(pl.String) for name in columns.features if not is_numeric(frame[name])}
-    codes = [text.cast(pl.Enum(text.drop_nulls().unique().sort())).to_physical() for text in texts.values()]
+    texts = {name: _as_text(frame[name]) for name in columns.features if not is_numeric(frame[name])}
+    codes = [
+        (text if text.dtype == pl.Enum else text.cast(pl.Enum(text.drop_nulls().unique().sort()))).to_physical()
+        for text in texts.values()
+    ]
     coded = replace(table, frame=frame.with_columns(codes))
     matrix = build_matrix(coded, columns, not drop_missing, drop_missing, is_new=is_new)
     kept = [text.gather(matrix.rows - 1) for text in texts.values()]
     return replace(matrix, frame=feature_frame(columns.features, matrix.values).with_columns(kept))
+
+
+def _as_text(column: pl.Series) -> pl.Series:
+    """Return text without an order of its levels, unless the column has one."""
+    return column if column.dtype == pl.Enum else column.cast(pl.String)
 
 
 def incomplete_rows(

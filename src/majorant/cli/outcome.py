@@ -22,6 +22,7 @@ from majorant.cli.beside import beside
 from majorant.cli.columns import column_lines
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
+from majorant.cli.later import known_classes, later_numbers
 from majorant.cli.parts import write_table
 from majorant.cli.request import FitRequest, program_of
 from majorant.cli.runs import (
@@ -92,6 +93,8 @@ def screen(run: FittedRun) -> list[str]:
     )
     standardised = run.standardisation is not None
     lines = use.lines()
+    if run.columns.labels is not None:
+        lines += messages.labelled("Known", known_classes(run.table.frame[run.columns.labels])[1])
     selection = run.selection
     chosen = counted(run.size, run.card.part) if selection is None else selection.describe(selection.best)
     if hasattr(run.estimator, "n_allowed_"):
@@ -118,6 +121,10 @@ def screen(run: FittedRun) -> list[str]:
             lines += messages.parts_lines(block, standardised)
     if run.effects is not None:
         lines += ["", *(f"  {line}" for line in str(run.effects).splitlines())]
+    for name, outcome in run.later.get("outcomes", {}).items():
+        lines += ["", f"  {name}", *(f"  {line}" for line in str(outcome).splitlines())]
+    if "invariance_tests" in run.later:
+        lines += ["", *(f"  {line}" for line in str(run.later["invariance_tests"]).splitlines())]
     if run.look_out:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out
@@ -154,7 +161,9 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
     if run.request.report:
         from majorant.cli.report import write_report
 
-        writers[REPORT] = lambda path: write_report(path, run.estimator, recipe, run.matrix, run.column_uses)
+        writers[REPORT] = lambda path: write_report(
+            path, run.estimator, recipe, run.matrix, run.column_uses, run.ids_of_rows, run.later
+        )
     return writers
 
 
@@ -259,5 +268,6 @@ def numbers(run: FittedRun) -> dict[str, Any]:
         "criteria": {name: value if math.isfinite(value) else None for name, value in run.criteria.items()},
         "selection": None if run.selection is None else run.selection.to_dict(),
         "summary": run.summary.to_dict(),
+        **later_numbers(run.later),
         "look_out": list(run.look_out),
     }

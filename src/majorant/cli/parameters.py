@@ -6,19 +6,37 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
 from typing import NamedTuple
 
+from typer.main import get_command
+
 import majorant
+from majorant._numbers import plural_of
+from majorant.cli.formulas import takes_option
 from majorant.cli.settings import build_estimator, find_model
-from majorant.registry import ESTIMATORS
+from majorant.registry import ESTIMATORS, ModelCard
 from majorant.summary.text import WIDTH, wrapped
 
 _GIVEN_BY = {
     "random_state": ("--random-state S", "int, default=0", "Seed: a command repeats to the last bit."),
     "views": ("--views FILE", "file, optional", "TOML file that says which columns are which view, and of which kind."),
     "family": ("--family NAME", "", ""),
+    "population": ("--population COLUMN", "column, optional", "Which population each row is from."),
+    "equal_items": ("--equal-items ITEMS", "", ""),
+    "missing": ("--missing HOW", "", ""),
 }
 """Parameters with an option of their own, and the description of those that the command line takes differently."""
+_TOGETHER = {
+    "What is modelled": ("target", "features", "formula", "family", "views", "levels", "time", "sequence", "bag"),
+    "What the {parts} depend on": ("covariates", "gating", "groups", "offset", "trials"),
+    "What depends on the {parts}, once they are found": ("outcomes",),
+    "How covariates and outcomes are taken in": ("method", "assignment", "missing"),
+    "Several populations": ("population", "equal-items", "invariance-tests"),
+    "Rows": ("weights", "component-labels", "id", "keep"),
+}
+"""Options that belong together, by what they are for."""
+_ALL_COLUMNS = "Columns to use; all by default but those that number rows or are named by other options."
 _ELSEWHERE = re.compile(r"See (\w+)\.")
 
 
@@ -88,7 +106,7 @@ def model_help(name: str) -> str:
     told = f"It {target}; the estimator is {home}.{cls.__name__}."
     if card.by_target:
         told += f" With a target it is {' or '.join(card.by_target)}, which --help explains too."
-    lines += [*wrapped(told, WIDTH), "", "Parameters:"]
+    lines += [*wrapped(told, WIDTH), *_options(card), "", "Parameters:"]
     defaults = build_estimator(card, None, [], 0).get_params(deep=False)
     for parameter in documented_parameters(cls):
         if parameter.name not in defaults:
@@ -101,3 +119,28 @@ def model_help(name: str) -> str:
         for paragraph in re.split(r"\n\s*\n", text or parameter.text):
             lines += wrapped(" ".join(paragraph.split()), WIDTH, "      ")
     return "\n".join(lines)
+
+
+def _options(card: ModelCard) -> Iterator[str]:
+    """List the options that say what the columns of a table are to a model, by what they are for."""
+    command = get_command(import_module("majorant.cli.app").app)
+    known = {option.opts[0].removeprefix("--"): option for option in command.commands["fit"].params}  # type: ignore[attr-defined]
+    for head, names in _TOGETHER.items():
+        if shown := [name for name in names if _is_for(card, name)]:
+            yield from ("", f"{head.format(parts=plural_of(card.part))}:")
+            for name in shown:
+                option = known[name]
+                metavar = "" if option.is_flag else f" {option.metavar}"
+                told = _ALL_COLUMNS if name == "features" and card.takes_text else option.help
+                told = re.sub("[,;] for models that [^.]*", "", told)
+                yield from wrapped(f"--{name}{metavar}  {told}", WIDTH, "  ", "      ")
+
+
+def _is_for(card: ModelCard, option: str) -> bool:
+    if option in ("features", "id", "keep"):
+        return True
+    if option in ("time", "sequence"):
+        return card.in_order
+    if option in ("target", "levels"):
+        return card.takes_text if option == "levels" else card.needs_target or card.by_target is not None
+    return takes_option(ESTIMATORS[card.name], option)

@@ -103,7 +103,7 @@ def _predicted(
         used = complete_rows(table, columns.features, drop_missing, option=None)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
         return found, used.n_left_out, lost, said, 0
-    columns = replace(recipe.columns, target=None, weights=None)
+    columns = recipe.columns.of_new_rows
     table = recipe.categories.apply(table)
     is_series = card_of(estimator).in_order
     views = getattr(estimator, "views", None)
@@ -137,7 +137,7 @@ def series_of(
     estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: bool
 ) -> tuple[Matrix, pl.DataFrame, tuple[str, ...]]:
     """Return the rows of a new table in order of time, as the estimator takes them, and warnings about their times."""
-    columns, formula = replace(recipe.columns, target=None, weights=None), formula_of_series(estimator)
+    columns, formula = recipe.columns.of_new_rows, formula_of_series(estimator)
     _check_columns(table, columns if formula is None else replace(columns, features=tuple(formula.columns)))
     series = in_order(table, columns)
     matrix = series_matrix(series, columns, drop_missing, is_new=True, formula=formula)

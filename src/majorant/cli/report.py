@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import datetime
 import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from majorant._atomic import replacing
 from majorant.cli.columns import column_uses
 from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
+from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
 from majorant.cli.runs import FIGURE, FIGURES, REPORT, TABLES, Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
@@ -68,14 +73,27 @@ def rewrite_report(folder: Path) -> Path:
         columns = recipe.columns if formula is None else recipe.columns.of(formula)
         frame = table.frame.select([*(n for n in table.frame.columns if n not in recipe.ids), *recipe.ids])
         has_columns = "--formula" not in recipe.command and getattr(estimator, "views", None) is None
-        write_report(path, estimator, recipe, matrix, column_uses(frame, columns, recipe.ids) if has_columns else ())
+        uses = column_uses(frame, columns, recipe.ids) if has_columns else ()
+        rows, later = table.frame[matrix.rows - 1], recipe.columns.later
+        if recipe.columns.labels is not None:
+            matrix = replace(matrix, labels=known_classes(rows[recipe.columns.labels])[0])
+        found: Mapping[str, Any] = {}
+        if later != NO_LATER_STEPS:
+            found, _ = later.results(estimator, matrix.as_seen(recipe.columns, None), rows, matrix.weights)
+        write_report(path, estimator, recipe, matrix, uses, rows.select(recipe.ids), found)
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
     return path
 
 
 def write_report(
-    path: Path, estimator: Any, recipe: Recipe, matrix: Matrix, columns: tuple[ColumnUse, ...] = ()
+    path: Path,
+    estimator: Any,
+    recipe: Recipe,
+    matrix: Matrix,
+    columns: Sequence[ColumnUse],
+    ids: pl.DataFrame,
+    later: Mapping[str, Any],
 ) -> None:
     """Write the page of a run, and those of its tables that do not exist yet."""
     units = recipe.standardisation
@@ -99,6 +117,8 @@ def write_report(
         given=matrix.given,
         times=matrix.times,
         columns=columns,
+        ids=ids.to_dict(as_series=False),
+        later=later,
     )
     made = report(run)
     with replacing(path) as stream:
@@ -144,4 +164,4 @@ def _same_table(folder: Path, recipe: Recipe) -> SourceTable:
         raise CommandError(
             f"{path} has changed since the fit.", "A report shows the table's rows: restore the file, or fit again."
         )
-    return table
+    return replace(table, frame=recipe.reading.with_levels(table.frame))

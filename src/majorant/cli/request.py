@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from majorant.cli.errors import printable
+from majorant.cli.errors import CommandError, did_you_mean, printable
+from majorant.cli.later import ASSIGNMENTS, METHODS, NO_LATER_STEPS, LaterSteps, parsed_outcomes
 from majorant.cli.settings import joined_names
 from majorant.cli.text_tables import AS_USUAL, Reading
 from majorant.registry import ESTIMATORS
@@ -37,6 +39,12 @@ class FitRequest:
     gating: str | None = None
     covariates: tuple[str, ...] = ()
     population: str | None = None
+    equal_items: tuple[str, ...] = ()
+    component_labels: str | None = None
+    outcomes: tuple[str, ...] = ()
+    method: str | None = None
+    assignment: str | None = None
+    invariance_tests: bool = False
     missing: str | None = None
     offset: str | None = None
     trials: str | None = None
@@ -83,9 +91,36 @@ class FitRequest:
         """Columns of every option that names columns the model uses."""
         one = {"target": self.target, "weights": self.weights, "bag": self.bag, "time": self.time}
         one |= {"sequence": self.sequence, "groups": self.groups, "trials": self.trials}
-        one |= {"population": self.population}
+        one |= {"population": self.population, "component-labels": self.component_labels}
         several = {"features": self.features, "covariates": self.covariates}
+        several["equal-items"] = () if self.equal_items in (("all",), ("none",)) else self.equal_items
         return several | {option: (name,) for option, name in one.items() if name is not None}
+
+    def later(self, columns: Collection[str]) -> LaterSteps:
+        """Return what is computed after the fit; `columns` are those of the table.
+
+        Covariates are taken in with the classes, in one step, unless a method or outcomes ask for later steps.
+
+        Raises
+        ------
+        CommandError
+            If a method is not known, or has nothing to do.
+        """
+        for option, value, known in (("method", self.method, METHODS), ("assignment", self.assignment, ASSIGNMENTS)):
+            if value is not None and value not in known:
+                raise CommandError(f'--{option} must be {", ".join(known)}; got "{value}".{did_you_mean(value, known)}')
+            if value is not None and not (self.covariates or self.outcomes):
+                raise CommandError(f"--{option} is for covariates and outcomes.", "Name --covariates or --outcomes.")
+        outcomes = parsed_outcomes(self.outcomes, columns)
+        if self.method == "one-step" and outcomes:
+            raise CommandError("outcomes are compared after the classes are found, not in one step.", "Leave it out.")
+        if self.assignment is not None and self.method in ("one-step", "two-step"):
+            raise CommandError(f"--assignment is for three steps, not for --method {self.method}.", "Leave it out.")
+        is_later = outcomes or self.assignment or self.method not in (None, "one-step")
+        covariates = self.covariates if is_later else ()
+        if not (is_later or self.invariance_tests):
+            return NO_LATER_STEPS
+        return LaterSteps(self.method, self.assignment, covariates, outcomes, self.invariance_tests)
 
     def command(self) -> str:
         """Return the shell command that repeats the run, with line breaks if it is long."""
@@ -97,6 +132,12 @@ class FitRequest:
         options += [(f"--{name}", value) for name, value in self.roles.items()]
         options += [("--covariates", joined_names(self.covariates))] if self.covariates else []
         options += [("--population", self.population)] if self.population else []
+        options += [("--equal-items", joined_names(self.equal_items))] if self.equal_items else []
+        options += [("--invariance-tests",)] if self.invariance_tests else []
+        options += [("--component-labels", self.component_labels)] if self.component_labels else []
+        options += [("--outcomes", joined_names(self.outcomes))] if self.outcomes else []
+        options += [("--method", self.method)] if self.method else []
+        options += [("--assignment", self.assignment)] if self.assignment else []
         options += [("--missing", self.missing)] if self.missing else []
         options += [("--k", self._k_text())] if self.k is not None else []
         options += [("--vary", values) for values in self.vary]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from majorant._atomic import abandoned, draft_of, remove_abandoned
 from majorant.cli.categories import Categories
 from majorant.cli.errors import CommandError
+from majorant.cli.later import NO_LATER_STEPS, LaterSteps
 from majorant.cli.matrix import Columns, Standardisation
 from majorant.cli.text_tables import AS_USUAL, Reading
 from majorant.results.selection import Selection
@@ -36,6 +37,7 @@ TABLE_NAMES = (
     "class-profile",
     "class-sizes",
     "fit-statistics",
+    "invariance-tests",
     "class-profiles",
     "classes",
     "classification",
@@ -44,11 +46,14 @@ TABLE_NAMES = (
     "columns",
     "components",
     "confusion",
+    "correlations",
     "criterion",
     "effects",
     "estimates",
     "forecast",
     "latent-classes",
+    "outcome-differences",
+    "outcomes",
     "penalties",
     "population-shares",
     "probabilities",
@@ -168,6 +173,8 @@ class Recipe:
             "time": self.columns.time,
             "sequence": self.columns.sequence,
             "covariates": list(self.columns.covariates),
+            "labels": self.columns.labels,
+            "later": self.columns.later.to_state(),
             "means": None if units is None else units.means,
             "scales": None if units is None else units.scales,
             "drop_missing": self.drop_missing,
@@ -190,14 +197,15 @@ class Recipe:
         """Build a recipe from the values of `to_state`."""
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
         roles = (state["target"], state["weights"], state["bag"], state["time"], state["sequence"])
-        columns = Columns(tuple(state["features"]), *roles, tuple(state["covariates"]))
+        beside = state.get("labels"), LaterSteps.from_state(state["later"]) if "later" in state else NO_LATER_STEPS
+        columns = Columns(tuple(state["features"]), *roles, tuple(state["covariates"]), *beside)
         texts: dict[str, Any] = {
             name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")
         }
         selected = state["selection"]
         selection = None if selected is None else Selection.from_state(selected)
         ids = tuple(state["ids"])
-        reading = Reading(**state["reading"])
+        reading = Reading(**{**state["reading"], "levels": tuple(state["reading"].get("levels", ()))})
         kept: dict[str, Any] = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
         kept["categories"] = Categories(state.get("levels", {}), tuple(state.get("ordered", ())))
         kept["fill_gaps"] = bool(state.get("fill_gaps", False))

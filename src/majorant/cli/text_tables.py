@@ -6,13 +6,14 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, BinaryIO
 
 import polars as pl
 
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, did_you_mean
+from majorant.cli.settings import parsed_names
 from majorant.summary import counted
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -54,6 +55,9 @@ class Reading:
         Name of the sheet of a workbook, or its number from 1; the first by default.
     na : str, optional
         What stands where a cell is missing, beside empty cells and ``NA``: numbers or texts, comma-separated.
+    levels : sequence of str
+        Levels of columns of text in their order, ``column=low<mid<high``; of all columns that have no others, where
+        none is named.
     """
 
     sep: str | None = None
@@ -63,6 +67,7 @@ class Reading:
     skip_rows: int = 0
     sheet: str | None = None
     na: str | None = None
+    levels: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.sep is not None and len(_NAMED_SEPARATORS.get(self.sep, self.sep)) != 1:
@@ -91,15 +96,72 @@ class Reading:
         }
         return frame.with_columns(pl.when(~met).then(pl.col(name)).alias(name) for name, met in told.items())
 
+    def orders(self, frame: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+        """Return the levels of columns of text in the order that was given, by column.
+
+        Raises
+        ------
+        CommandError
+            If they are fewer than two, or the same twice; if a column is not there.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for text in self.levels:
+            before, equals, after = text.partition("=")
+            levels = tuple(level.strip() for level in (after if equals else text).split("<"))
+            if len(set(levels)) < max(2, len(levels)):
+                raise CommandError(
+                    f'--levels takes two different levels or more in their order; got "{text}".',
+                    'For example --levels "q1=never<rarely<often".',
+                )
+            texts = [name for name in frame.columns if frame[name].dtype in (pl.String, pl.Categorical, pl.Enum)]
+            names = (
+                [n.strip() for n in parsed_names(before)]
+                if equals
+                else [n for n in texts if not _foreign(frame[n], levels)]
+            )
+            if wrong := next((name for name in names if name not in frame.columns), None):
+                raise CommandError(
+                    f'--levels names a column "{wrong}" that is not there.{did_you_mean(wrong, frame.columns)}'
+                )
+            if not names:
+                raise CommandError(
+                    f'no column of text has the levels of --levels "{text}" alone.', "Name it: column=low<mid<high."
+                )
+            found |= dict.fromkeys(names, levels)
+        return found
+
+    def with_levels(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a table whose columns of text know the order of their levels.
+
+        Raises
+        ------
+        CommandError
+            As `orders`; if a column is not of text, or has other levels.
+        """
+        orders = self.orders(frame)
+        for name, levels in orders.items():
+            if frame[name].dtype.is_numeric():
+                raise CommandError(
+                    f'"{name}" holds numbers, which have an order: --levels is for text.',
+                    f"An item of ordered numbers is told by --set \"items={{'{name}': 'ordinal'}}\".",
+                )
+            if foreign := _foreign(frame[name], levels):
+                raise CommandError(
+                    f'"{name}" holds "{foreign[0]}", which --levels does not list.{did_you_mean(foreign[0], levels)}',
+                    f"It lists {', '.join(levels)}.",
+                )
+        return frame.with_columns(frame[name].cast(pl.String).cast(pl.Enum(own)) for name, own in orders.items())
+
     @property
     def options(self) -> list[tuple[str, str]]:
         """The options of the command that were given, with their values."""
         given = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
-        return [(f"--{name.replace('_', '-')}", str(value)) for name, value in given]
+        each = [(name, one) for name, value in given for one in (value if name == "levels" else [value])]
+        return [(f"--{name.replace('_', '-')}", str(value)) for name, value in each]
 
     def to_state(self) -> dict[str, Any]:
         """Return the state as plain values, for saving."""
-        return asdict(self)
+        return {**asdict(self), "levels": list(self.levels)}
 
     def separator(self, header: str) -> str:
         """Return what stands between the columns of a text with this first line."""
@@ -128,6 +190,12 @@ class Reading:
             line = self.skip_rows + 1
             raise CommandError(f"has no line {line}: --skip-rows passes over all its {len(lines)} lines.")
         return io.BytesIO(b"".join(lines[self.skip_rows :]))
+
+
+def _foreign(column: pl.Series, levels: Collection[str]) -> list[str]:
+    """Return the texts of a column that are not among its levels."""
+    known = column.cast(pl.String).drop_nulls().unique().sort().to_list()
+    return [text for text in known if text not in levels]
 
 
 AS_USUAL = Reading()

@@ -53,7 +53,9 @@ def check_estimates(estimator: Any) -> None:
     squares = _check_shapes(estimator, {**of_parts, **card.shapes})
     for name in dict.fromkeys((*card.estimates, *of_density, *card.shapes, "classes_")):
         if getattr(estimator, name, None) is not None:
-            _check_numbers(name, np.asarray(getattr(estimator, name)), name in squares)
+            value = np.asarray(getattr(estimator, name))
+            is_stack = name.endswith("covariances_") and value.ndim == 3 and value.shape[1] == value.shape[2]
+            _check_numbers(name, value, name in squares or is_stack)
     weights = getattr(estimator, "weights_", None)
     if weights is not None and abs(float(np.sum(weights)) - 1) > ROUNDED:
         raise SavedModelError(f"its weights_ are {float(np.sum(weights)):g} in sum, and always 1")
@@ -136,13 +138,13 @@ def _check_numbers(name: str, value: NDArray[Any], is_square: bool) -> None:
     least = np.min(np.diagonal(value, axis1=-2, axis2=-1) if is_square else value)
     if name.endswith(POSITIVE) and least <= 0:
         raise SavedModelError(f"its {name} holds {least:g} where it is always positive")
-    if name == "covariances_" and is_square:
-        _check_covariances(value)
+    if name.endswith("covariances_") and is_square:
+        _check_covariances(name, value)
 
 
-def _check_covariances(value: NDArray[Any]) -> None:
+def _check_covariances(name: str, value: NDArray[Any]) -> None:
     units = np.sqrt(np.diagonal(value, axis1=-2, axis2=-1))
     correlations = value / (units[..., :, None] * units[..., None, :])
     lowest = np.linalg.eigvalsh(correlations).min()
     if np.abs(correlations - np.swapaxes(correlations, -1, -2)).max() > ROUNDED or lowest < -ROUNDED:
-        raise SavedModelError("its covariances_ hold a matrix that is not positive definite")
+        raise SavedModelError(f"its {name} hold a matrix that is not positive definite")

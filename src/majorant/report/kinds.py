@@ -48,6 +48,7 @@ from majorant.report.sections.effects import effects_of_features_section, separa
 from majorant.report.sections.embedding import embedding_section, neighbours_section
 from majorant.report.sections.estimates import estimates_section, mixture_estimates_section
 from majorant.report.sections.latent_classes import latent_classes_section
+from majorant.report.sections.later_steps import correlations_section, invariance_section, outcomes_section
 from majorant.report.sections.left_out import left_out_section
 from majorant.report.sections.lines import fit_section
 from majorant.report.sections.optima import optima_section
@@ -123,7 +124,7 @@ def clustering_header(clustering: Clustering) -> Header:
 
 
 def _shape(fit: Fit) -> tuple[str, str, str]:
-    shape = f"{numbers.integer(fit.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(fit.n_features)}"
+    shape = f"{numbers.integer(fit.n_rows - fit.n_lacking)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(fit.n_features)}"
     return ("Rows \u00d7 features", shape, "standardised" if fit.run.standardised else "")
 
 
@@ -288,8 +289,11 @@ KINDS: dict[str, Kind[Any]] = {
             regularity_section,
             class_sizes_section,
             populations_section,
+            invariance_section,
             class_profile_section,
+            correlations_section,
             effects_section,
+            outcomes_section,
             uncertainty_section,
             class_fit_section,
             bivariate_section,

@@ -64,6 +64,10 @@ class Run:
         The time of each row, where rows follow each other in time.
     columns : sequence of ColumnUse
         What became of each column of the table; empty where that is not known.
+    ids : mapping of str to sequence
+        Columns that identify the rows, by name.
+    later : mapping of str to object
+        What was computed after the fit: ``effects``, ``outcomes`` and ``invariance_tests`` of latent classes.
     """
 
     estimator: Any
@@ -86,6 +90,8 @@ class Run:
     given: Mapping[str, Any] = field(default_factory=dict)
     times: NDArray[Any] | None = None
     columns: Sequence[Any] = ()
+    ids: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    later: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:

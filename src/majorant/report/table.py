@@ -18,6 +18,8 @@ DENSE_FROM = 13
 """Number of rows from which on they are set closer."""
 LONGEST, UNFOLDED = 16, 12
 """Longer tables show so many rows at first, and the rest on demand."""
+WIDEST = 96
+"""Characters of a line of a table in LaTeX that fits on a page."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ class Column:
         The column's name on the page, if it is not `head`.
     css : str
         CSS classes of its cells; "number" is right-aligned.
-    where : {"everywhere", "page", "copies"}
-        Where the column is included: on the page, in the copies, or both.
+    where : {"everywhere", "page", "copies", "csv"}
+        Where the column is included: on the page, in the copies, both, or in one of these.
     bold : collection of int
         Rows whose cells are in bold type.
     aligns : bool
         Whether LaTeX pads its numbers so that their points align.
+    printed : sequence of str
+        Cells of LaTeX, as plain text, where they are others than those shown: a number with its interval.
     """
 
     head: str
@@ -52,9 +56,10 @@ class Column:
     markup: Sequence[str] = ()
     head_markup: str | None = None
     css: str = ""
-    where: Literal["everywhere", "page", "copies"] = "everywhere"
+    where: Literal["everywhere", "page", "copies", "csv"] = "everywhere"
     bold: Collection[int] = ()
     aligns: bool = True
+    printed: Sequence[str] = ()
 
     @property
     def is_number(self) -> bool:
@@ -107,6 +112,9 @@ class Table:
         Rows above which LaTeX has a line.
     note : str
         What LaTeX says below the table.
+    keys : int
+        Where LaTeX has more columns than fit on a page, it repeats so many of the first before the others, set below;
+        with none, it never does.
     """
 
     name: str
@@ -119,6 +127,7 @@ class Table:
     only_in_copies: Collection[int] = ()
     rules: Collection[int] = ()
     note: str = ""
+    keys: int = 0
 
     def __post_init__(self) -> None:
         lengths = {len(part) for c in self.columns for part in (c.values, c.shown, c.cells)}
@@ -131,7 +140,7 @@ class Table:
 
     def to_html(self, caption: str = "") -> str:
         """Return the table as HTML; the caption is for screen readers. Long tables are folded."""
-        shown = [c for c in self.columns if c.where != "copies"]
+        shown = [c for c in self.columns if c.where in ("everywhere", "page")]
         heads = "".join(f'<th scope="col"{_class(c.css)}>{_head(c)}</th>' for c in shown)
         cells = [c.cells for c in shown]
         rows = [i for i in range(self.n_rows) if i not in self.only_in_copies]
@@ -164,7 +173,7 @@ class Table:
 
     def to_csv(self) -> str:
         """Return the table as CSV with all digits and a header, without a total; missing values are empty."""
-        copied = self._copied()
+        copied = [c for c in self.columns if c.where != "page"]
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([unlike_formula(visible(c.head)) for c in copied])
@@ -173,8 +182,21 @@ class Table:
         return stream.getvalue()
 
     def to_latex(self) -> str:
-        r"""Return the table as a ``tabular`` with booktabs rules, numbers as shown and aligned at the decimal point."""
-        copied = self._copied()
+        r"""Return the table as a ``tabular`` with booktabs rules, numbers as shown and aligned at the decimal point.
+
+        Where it is too wide for a page, and has `keys`, there are several below each other.
+        """
+        copied = [c for c in self.columns if c.where in ("everywhere", "copies")]
+        keys, parts = copied[: self.keys], [copied[: self.keys]]
+        for column in copied[self.keys :]:
+            is_full = sum(map(_width, [*parts[-1], column])) > WIDEST and len(parts[-1]) > len(keys)
+            if self.keys and is_full:
+                parts.append(list(keys))
+            parts[-1].append(column)
+        tables = [self._tabular(part, is_last=part is parts[-1]) for part in parts]
+        return "\n".join(["% \\usepackage{booktabs}", "\n\\par\\medskip\n".join(tables), ""])
+
+    def _tabular(self, copied: Sequence[Column], *, is_last: bool) -> str:
         n_prose = sum("prose" in c.css.split() for c in copied)
         alignment = "".join(_alignment(c, n_prose) for c in copied)
         cells = [_latex_cells(c) for c in copied]
@@ -193,7 +215,6 @@ class Table:
             return ("{}" if written.lstrip().startswith(("[", "*")) else "") + written + r" \\"
 
         lines = [
-            "% \\usepackage{booktabs}",
             f"\\begin{{tabular}}{{{alignment}}}",
             r"\toprule",
             line(heads),
@@ -206,9 +227,9 @@ class Table:
                 lines.append(r"\addlinespace")
             lines.append(line([column[i] for column in cells]))
         lines.append(r"\bottomrule")
-        if self.note:
+        if self.note and is_last:
             lines.append(f"\\multicolumn{{{len(copied)}}}{{l}}{{\\footnotesize {latex.escaped(self.note)}}}")
-        return "\n".join([*lines, r"\end{tabular}", ""])
+        return "\n".join([*lines, r"\end{tabular}"])
 
     def with_copies(self, caption: str = "", *, is_named: bool = False) -> str:
         """Return the table with its copies (CSV, LaTeX) below it, which may say what they are of."""
@@ -217,9 +238,6 @@ class Table:
         as_latex = _copy(f"{what}as LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
         shown = self.to_html(caption) if self.is_on_page else ""
         return f'{shown}<div class="copies">{as_csv}{as_latex}</div>'
-
-    def _copied(self) -> list[Column]:
-        return [c for c in self.columns if c.where != "page"]
 
 
 def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
@@ -261,8 +279,15 @@ def _csv_cell(value: Value) -> str:
     )
 
 
+def _width(column: Column) -> int:
+    """Return the characters that a column takes of a line, with the space beside it."""
+    return 2 + max(map(len, [column.head, *(column.printed or column.shown)]))
+
+
 def _latex_cells(column: Column) -> list[str]:
     written = latex.number if column.is_number else latex.escaped
+    if column.printed:
+        return list(map(written, column.printed))
     is_aligned = column.is_number and column.aligns
     cells = latex.aligned(column.shown) if is_aligned else [written(text) for text in column.shown]
     return [f"\\textbf{{{cell}}}" if i in column.bold else cell for i, cell in enumerate(cells)]

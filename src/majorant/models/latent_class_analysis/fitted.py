@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -194,9 +195,13 @@ class FittedLatentClasses(MixtureEstimator):
     def check_estimates(self) -> None:
         """Raise ValueError if estimates do not fit the items; asked of a model from a file."""
         for name in self.estimate_names_:
-            entries, shape = self.items_.entry_names(name), np.shape(getattr(self, f"{name}_"))
-            if entries is not None and shape != (needed := (self.n_components, len(entries))):
-                raise ValueError(f"its {name}_ has shape {shape}, and its items need {needed}")
+            entries = self.items_.entry_names(name)
+            if entries is None:
+                continue
+            own = (isqrt(len(entries)),) * 2 if name.endswith("covariances") else (len(entries),)
+            found, needed = np.shape(getattr(self, f"{name}_")), (self.n_components, *own)
+            if found != needed:
+                raise ValueError(f"its {name}_ has shape {found}, and its items need {needed}")
         super().check_estimates()
 
     def _prepare(self, rows: Rows) -> None:
@@ -269,12 +274,8 @@ class FittedLatentClasses(MixtureEstimator):
             if known is None:
                 codes = np.concatenate(seen.columns[: len(blocks)], axis=1)
             else:
-                codes, blocks, population = (
-                    known.of_columns(seen.columns),
-                    known.items.blocks,
-                    seen.columns[-1],
-                )
-                codes = codes[:, [j for block in blocks for j in block.columns]]
+                blocks, population = known.items.blocks, seen.columns[-1]
+                codes = known.of_columns(seen.columns)[:, [j for block in blocks for j in block.columns]]
             told |= tests_of_fit(codes, seen.weights, sizes, log_density, p, population)
         return warned(FitStatistics(log_likelihood=value, n_rows=n, n_parameters=p, **told))
 
@@ -331,12 +332,8 @@ class FittedLatentClasses(MixtureEstimator):
         return self._of_determined(*robust_errors(self, X, rows))
 
     def _matrices(self) -> list[Matrices]:
-        blocks = enumerate(self.items_.blocks)
-        return [
-            Matrices(f"{block.prefix}_covariances", at, block.names)
-            for at, block in blocks
-            if isinstance(block, CorrelatedItems)
-        ]
+        own = ((at, block) for at, block in enumerate(self.items_.blocks) if isinstance(block, CorrelatedItems))
+        return [Matrices(f"{block.prefix}_covariances", at, block.names) for at, block in own]
 
     @rows_as("_on")
     def classification(self, X: Any, **rows: Any) -> Classification:
@@ -392,6 +389,7 @@ class FittedLatentClasses(MixtureEstimator):
         *,
         method: Method | None = None,
         assignment: str = "proportional",
+        component_labels: Any = None,
     ) -> CovariateEffects:
         """Return how covariates change the odds of the classes, per unit of a covariate, with intervals.
 
@@ -411,6 +409,8 @@ class FittedLatentClasses(MixtureEstimator):
             items held fixed; or as if assignments were true, which is biased.
         assignment : {"proportional", "modal"}, default="proportional"
             Of rows to classes in three steps.
+        component_labels : array-like of shape (n_samples,), optional
+            Those of the fit, where it had some.
 
         Returns
         -------
@@ -432,7 +432,7 @@ class FittedLatentClasses(MixtureEstimator):
            one-step versus three-step estimators", Political Analysis 12, 2004.
         """
         check_is_fitted(self)
-        return covariate_effects(self, X, covariates, sample_weight, method, assignment)
+        return covariate_effects(self, X, covariates, sample_weight, method, assignment, component_labels)
 
     def distal_outcome(
         self,

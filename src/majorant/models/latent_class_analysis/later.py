@@ -63,7 +63,13 @@ class OutcomeUnits(NamedTuple):
 
 
 def covariate_effects(
-    model: Any, X: Any, covariates: Any, sample_weight: Any, method: str | None, assignment: str
+    model: Any,
+    X: Any,
+    covariates: Any,
+    sample_weight: Any,
+    method: str | None,
+    assignment: str,
+    component_labels: Any = None,
 ) -> CovariateEffects:
     """Return how covariates change the odds of the classes of a fit; see there."""
     covariates, lacking, said = known_covariates(model, covariates, len(X), fitting=True)
@@ -74,7 +80,8 @@ def covariate_effects(
         if method not in (None, "one-step"):
             raise ValueError(f"method={method!r} is for a fit without gating; this one has its effects in one step")
         weights = without(lacking, sample_weight)
-        covariance = model._errors(X, sample_weight=weights, gating=covariates).covariance
+        rows = {"gating": covariates, "component_labels": component_labels}
+        covariance = model._errors(X, sample_weight=weights, **rows).covariance
         beta, m = model.gating_coef_[1:].ravel(), model.gating_coef_[1:].size
         units = CovariateUnits(model.covariates_, model.gating_center_, model.gating_scale_)
         own = covariance[-m:, -m:]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.models.covariates import completed
+from majorant.models.mixture_rows import checked_labels
 from majorant.registry import ModelCard
 from majorant.report.measures.mixture import MOST_WORK, Mixture
 from majorant.report.run import Run
@@ -25,10 +26,26 @@ class LatentClasses(Mixture):
         return self.search.certain
 
     @cached_property
-    def n_lacking(self) -> int:
-        """Rows that lack a covariate."""
+    def lacks_covariate(self) -> NDArray[np.bool_]:
+        """Which rows lack a covariate."""
         gating = self.run.given.get("gating")
-        return 0 if gating is None else int(completed(gating, self.n_rows, self.run.estimator.covariates_)[1].sum())
+        if gating is None:
+            return np.zeros(self.n_rows, dtype=bool)
+        return completed(gating, self.n_rows, self.run.estimator.covariates_)[1]
+
+    @property
+    def known_rows(self) -> list[int] | None:
+        """Rows whose class was known, by class; None where none was."""
+        labels = self.run.given.get("component_labels")
+        if labels is None:
+            return None
+        known = checked_labels(labels, self.n_rows, self.k)
+        return [int((known == k).sum()) for k in range(self.k)]
+
+    @property
+    def n_lacking(self) -> int:
+        """Rows that lack a covariate, or any answer."""
+        return int((self.lacks_covariate | np.isnan(self.run.X).all(axis=1)).sum())
 
     @cached_property
     def _given(self) -> dict[str, Any]:
@@ -64,13 +81,17 @@ class LatentClasses(Mixture):
         """Intervals of all estimates, unless they would take long."""
         return self._told("confidence_intervals", takes_time=True) or {}
 
+    def intervals_of(self, name: str, values: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the intervals of an estimate, NaN where there are none."""
+        return self._intervals.get(name, (np.full_like(values, np.nan),) * 2)
+
     @cached_property
     def population_shares(self) -> tuple[NDArray[np.float64], ...] | None:
         """Shares of the classes in each population, (classes, populations), and the ends of their intervals."""
         shares = getattr(self.run.estimator, "population_shares_", None)
         if shares is None or "population_shares" not in self.run.estimator.estimate_names_:
             return None
-        return (shares, *self._intervals.get("population_shares", (np.full_like(shares, np.nan),) * 2))
+        return (shares, *self.intervals_of("population_shares", shares))
 
     @cached_property
     def statistics(self) -> Any:
@@ -95,9 +116,12 @@ class LatentClasses(Mixture):
     @cached_property
     def effects(self) -> Any:
         """Effects of the covariates, if there are some."""
+        if "effects" in self.run.later:
+            return self.run.later["effects"]
         if "gating" not in self.run.given or self.k == 1 or not self.regular:
             return None
-        return self.run.estimator.covariate_effects(self.as_fitted, self.run.given["gating"], self.run.weights)
+        given, labels = self.run.given["gating"], self.run.given.get("component_labels")
+        return self.run.estimator.covariate_effects(self.as_fitted, given, self.run.weights, component_labels=labels)
 
 
 def measure_latent_classes(run: Run, card: ModelCard) -> LatentClasses:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.mixture_rows import checked_labels
 from majorant.report.fit import Fit
 from majorant.results.selection import CRITERIA
 
@@ -26,7 +27,11 @@ class Memberships(Fit):
     def responsibilities(self) -> NDArray[np.float64]:
         """Probability of each component for each row, (n, k)."""
         method = self.run.estimator.predict_proba
-        return np.asarray(method(self.as_fitted, **self._given_to(method)), dtype=np.float64)
+        found = np.asarray(method(self.as_fitted, **self._given_to(method)), dtype=np.float64)
+        if (known := self.run.given.get("component_labels")) is not None:
+            labels = checked_labels(known, *found.shape)
+            found[labels >= 0] = np.eye(found.shape[1])[labels[labels >= 0]]
+        return found
 
     def _given_to(self, method: Callable[..., Any]) -> dict[str, Any]:
         """Return the further arguments of the fit, such as groups, that a method takes."""

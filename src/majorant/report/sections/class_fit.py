@@ -91,7 +91,9 @@ def assignment_section(classes: LatentClasses) -> Section | None:
     if is_wide:
         notes.append("The copies hold the probabilities of all classes.")
     head = words.assignment_headline(found)
-    return Section("assignment", "Assignment", head, "", notes, is_figure=False, table=Table("assignment", columns))
+    return Section(
+        "assignment", "Assignment", head, "", notes, is_figure=False, table=Table("assignment", columns, keys=1)
+    )
 
 
 def classification_section(classes: LatentClasses) -> Section | None:
@@ -109,7 +111,7 @@ def classification_section(classes: LatentClasses) -> Section | None:
     least = int(found.assigned.diagonal().argmin())
     share = numbers.percent(float(found.assigned[least, least]))
     head = f"Of the rows of class {least + 1}, {share} are assigned to it, the smallest such share."
-    table = Table("classification", columns)
+    table = Table("classification", columns, keys=1)
     return Section("classification", "Classification", head, "", notes, is_figure=False, table=table)
 
 

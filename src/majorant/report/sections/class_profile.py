@@ -14,6 +14,7 @@ from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.latent_class_analysis import LatentClasses
 from majorant.report.section import Section
+from majorant.report.sections.by_class import interval_columns, known, once
 from majorant.report.table import Column, Table
 from majorant.report.words import latent_class_analysis as words
 
@@ -27,9 +28,10 @@ def class_sizes_section(classes: LatentClasses) -> Section:
     k, shares = classes.k, classes.weights.tolist()
     found = classes.share_intervals
     low, high = (np.full(k, np.nan),) * 2 if found is None else found
-    ends = [numbers.DASH if np.isnan(a) else numbers.between(100 * a, 100 * b) for a, b in zip(low, high, strict=True)]
+    ends = [_percents(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     own = [float(classes.certainty[classes.labels == j].mean()) if classes.sizes[j] else np.nan for j in range(k)]
     marks = [legend_mark(j) if k <= N_COLOURS else "" for j in range(k)]
+    known_rows = classes.known_rows
     columns = [
         Column("Class", list(range(1, k + 1)), markup=[f"{m}{j + 1}" for j, m in enumerate(marks)]),
         Column("Share", shares, list(map(numbers.percent_in_column, shares)), css="number"),
@@ -39,7 +41,8 @@ def class_sizes_section(classes: LatentClasses) -> Section:
             else [Column("95\u202f% interval, %", ends, css="number", where="page"), *_ends(low, high)]
         ),
         Column("Rows", classes.sizes.tolist(), css="number"),
-        Column("Certainty", _empty(own), [numbers.fixed(value, 3) for value in own], css="number"),
+        *([] if known_rows is None else [Column("Known", known_rows, css="number")]),
+        Column("Certainty", known(own), [numbers.fixed(value, 3) for value in own], css="number"),
     ]
     table = Table("class-sizes", columns)
     head, notes = words.sizes_headline(classes), words.sizes_notes(classes)
@@ -52,29 +55,28 @@ def populations_section(classes: LatentClasses) -> Section | None:
     if found is None:
         return None
     shares, low, high = found
-    known = classes.run.estimator.populations_
-    columns = [Column("Population", list(map(str, known.levels)))]
+    populations = classes.run.estimator.populations_
+    columns = [Column("Population", list(map(str, populations.levels)))]
     for j in range(classes.k):
-        values, ends = shares[j].tolist(), list(zip(low[j].tolist(), high[j].tolist(), strict=True))
-        columns.append(Column(f"Class {j + 1}", values, list(map(numbers.percent_in_column, values)), css="number"))
-        texts = [numbers.DASH if np.isnan(a) else numbers.between(100 * a, 100 * b) for a, b in ends]
-        columns.append(Column("95\u202f% interval, %", texts, css="number wide-only", where="page"))
-        for head, own in (("low", low[j]), ("high", high[j])):
-            texts = [numbers.fixed(end, 4) for end in own]
-            columns.append(Column(f"Class {j + 1} ({head})", _empty(own), texts, css="number", where="copies"))
-    head, notes = words.populations_headline(known, shares), words.populations_notes(known)
-    table = Table("population-shares", columns)
+        ends = low[j], high[j]
+        columns += interval_columns(
+            f"Class {j + 1}", shares[j], *ends, lambda v, _: numbers.percent(v), shown="wide-only"
+        )
+    head, notes = words.populations_headline(populations, shares), words.populations_notes(populations)
+    table = Table("population-shares", columns, keys=1)
     return Section("populations", "Populations", head, "", notes, is_figure=False, table=table)
 
 
-def _empty(values: Any) -> list[float | None]:
-    """Return numbers, None where they are none."""
-    return [None if np.isnan(value) else float(value) for value in values]
+def _percents(low: float, high: float) -> str:
+    """Write an interval of a share in per cents."""
+    if np.isnan(low):
+        return numbers.DASH
+    return f"{numbers.fixed(100 * low, 1)} to {numbers.fixed(100 * high, 1)}"
 
 
 def _ends(low: Array, high: Array) -> list[Column]:
     return [
-        Column(head, _empty(ends), [numbers.fixed(end, 4) for end in ends], css="number", where="copies")
+        Column(head, known(ends), [numbers.fixed(end, 4) for end in ends], css="number", where="copies")
         for head, ends in (("95 % low", low), ("95 % high", high))
     ]
 
@@ -194,17 +196,13 @@ def _draw_row(
 
 def _table(classes: LatentClasses, profile: Any) -> Table:
     """Return every row of the profile: on the page the estimates of each class, in the copies intervals too."""
-    columns = [Column("Item", profile.items), Column("Level", profile.levels)]
+    columns = [Column("Item", profile.items, printed=once(profile.items)), Column("Level", profile.levels)]
     decimals = [3 if is_share else 2 for is_share in profile.is_probability]
     for j in range(classes.k):
-        values = profile.estimates[:, j].tolist()
-        texts = [numbers.fixed(value, n) for value, n in zip(values, decimals, strict=True)]
-        columns.append(Column(f"Class {j + 1}", values, texts, css="number"))
-        for head, ends in (("low", profile.low[:, j]), ("high", profile.high[:, j])):
-            texts = [numbers.fixed(value, n) for value, n in zip(ends.tolist(), decimals, strict=True)]
-            columns.append(Column(f"Class {j + 1} ({head})", _empty(ends), texts, css="number", where="copies"))
+        values, low, high = profile.estimates[:, j], profile.low[:, j], profile.high[:, j]
+        columns += interval_columns(f"Class {j + 1}", values, low, high, lambda v, i: numbers.fixed(v, decimals[i]))
     is_short = len(profile.items) <= 2 * MOST_ROWS
-    return Table("class-profile", columns, is_on_page=is_short and classes.k <= MOST_IN_TABLE)
+    return Table("class-profile", columns, is_on_page=is_short and classes.k <= MOST_IN_TABLE, keys=2)
 
 
 def effects_section(classes: LatentClasses) -> Section | None:
@@ -232,26 +230,26 @@ def effects_section(classes: LatentClasses) -> Section | None:
 
     def column(head: str, name: str) -> Column:
         values = [float(value) for value in told[name]]
-        return Column(head, _empty(values), [numbers.fixed(value, 3) for value in values], css="number")
+        return Column(head, known(values), [numbers.fixed(value, 3) for value in values], css="number")
 
     columns = [
         Column("Covariate", names),
         Column("Class", told["class"], css="number"),
         column("Coefficient", "coef"),
         column("Standard error", "standard_error"),
-        Column("Odds ratio", _empty(told["odds_ratio"]), ratios, css="number"),
+        Column("Odds ratio", known(told["odds_ratio"]), ratios, css="number"),
         Column("95\u202f% interval", intervals, css="number", where="page"),
         *(
             Column(
                 f"95 % {end}",
-                _empty(told[end]),
+                known(told[end]),
                 [odds(value, name) for value, name in zip(told[end], told["name"], strict=True)],
                 css="number",
                 where="copies",
             )
             for end in ("low", "high")
         ),
-        Column("p", _empty(told["p_value"]), list(map(numbers.p_value, told["p_value"])), css="number"),
+        Column("p", known(told["p_value"]), list(map(numbers.p_value, told["p_value"])), css="number"),
     ]
-    head, notes = words.effects_headline(effects), words.effects_notes()
+    head, notes = words.effects_headline(effects), words.effects_notes(effects)
     return Section("effects", "Covariates", head, "", notes, is_figure=False, table=Table("effects", columns))

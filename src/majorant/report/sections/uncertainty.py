@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -91,6 +93,7 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     ranked = np.argsort(-shares - is_own, axis=1, kind="stable")
     numbered = [int(mixture.row_number(row)) for row in rows]
     columns = [Column("Row", numbered, list(map(numbers.integer, numbered)))]
+    columns += [Column(name, [_cell(values[row]) for row in rows]) for name, values in mixture.run.ids.items()]
     for place, (head, probability) in enumerate(
         ((capital(mixture.part), "Probability"), ("Next", "Probability of the next"))
     ):
@@ -100,6 +103,11 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
             Column(probability, values, [numbers.fixed(v, 3) for v in values], (), "Probability", "number"),
         ]
     return Table("unsure-rows", columns, css="below", dense=True)
+
+
+def _cell(value: Any) -> str | int | float | None:
+    """Return a cell of an id as a table writes it."""
+    return value if value is None or (isinstance(value, str | int | float) and value is not True) else str(value)
 
 
 def headline(mixture: Mixture) -> str:

@@ -14,6 +14,13 @@ from majorant.report.words.grammar import capital, counted, listed, verb
 
 LARGE_RESIDUAL = 4.0
 MOST_PAIRS, MOST_PAIRS_IN_COPIES = 10, 200
+NORMAL = 1.959963984540054
+METHODS = {
+    "ml": "three steps, maximum likelihood",
+    "bch": "three steps, BCH",
+    "two-step": "two steps",
+    "naive": "three steps that take assignments for true, which is biased",
+}
 CLEARLY_APART = 0.8
 HARDLY_APART = 0.5
 
@@ -24,7 +31,7 @@ def lede(classes: LatentClasses) -> str:
     alone = "One class answers for all rows: the items are taken to be independent."
     texts = [alone if is_one else mixture_words.lede(classes)]
     texts += [f"<b>Note:</b> {escaped(said)}" for said in getattr(classes.run.estimator, "left_out_", ())]
-    if classes.n_lacking:
+    if classes.lacks_covariate.any():
         texts.append("Rows that lack a covariate are assigned to classes by their items and the shares of all rows.")
     return " ".join(texts)
 
@@ -44,6 +51,8 @@ def sizes_notes(classes: LatentClasses) -> list[str]:
         "<b>Share</b> is the estimated share of the population. <b>Rows</b> counts those whose most probable class it "
         "is, and <b>certainty</b> is their mean probability of it."
     ]
+    if classes.known_rows is not None:
+        texts.append("<b>Known</b> counts the rows whose class was known before, which belong to it for certain.")
     if classes.n_missing:
         cells = numbers.integer(classes.n_rows * classes.n_features)
         missing = f"{numbers.integer(classes.n_missing)} of {cells} cells {verb(classes.n_missing, 'is', 'are')} empty"
@@ -70,7 +79,7 @@ def populations_notes(populations: Any) -> list[str]:
         which = f"all items but {listed([column_name(names[j]) for j in free])}"
     return [
         f"<b>Populations</b> are those of {column_name(populations.name)}. <b>Measured alike:</b> {which}. "
-        "<code>invariance_tests</code> compares these restrictions."
+        "<code>--invariance-tests</code>, or the method <code>invariance_tests</code>, compares these restrictions."
     ]
 
 
@@ -177,10 +186,77 @@ def effects_headline(effects: Any) -> str:
     return f"{listed(telling)} {verb(len(telling), 'changes', 'change')} the odds of the classes."
 
 
-def effects_notes() -> list[str]:
-    """Explain odds ratios."""
-    return [
+def effects_notes(effects: Any) -> list[str]:
+    """Explain odds ratios, and how the covariates are taken in."""
+    how = "Effects and classes are estimated together, in one step."
+    if effects.method != "one-step":
+        how = (
+            f"The classes were found first, and the effects after them ({METHODS[effects.method]}); errors account for "
+            "the classes having been estimated."
+        )
+    texts = [
         "<b>An odds ratio</b> tells by how much the odds of a class against class 1 are multiplied for one unit more "
-        "of a covariate, or for a level of text against the level in brackets; 1 is no change. Effects and classes are "
-        "estimated together, in one step."
+        "of a covariate, or for a level of text against the level in brackets; 1 is no change. " + how
+    ]
+    is_told = effects.left_out and effects.method != "one-step"
+    return [*texts, f"<b>Note:</b> {escaped(effects.left_out)}: left out here."] if is_told else texts
+
+
+def outcomes_headline(found: Any) -> str:
+    """Name the outcomes that differ between the classes beyond chance, in one sentence."""
+    if any(len(outcome.estimates) == 1 for outcome in found.values()):
+        return "What follows in all rows."
+    telling = [column_name(name) for name, outcome in found.items() if outcome.test().p_value < 0.05]
+    if not telling:
+        return "No outcome differs between the classes beyond chance."
+    return f"{listed(telling)} {verb(len(telling), 'differs', 'differ')} between the classes."
+
+
+def outcomes_notes(classes: LatentClasses, found: Any) -> list[str]:
+    """Explain estimates and tests, and say what is left out."""
+    method = METHODS[next(iter(found.values())).method]
+    texts = [
+        "<b>Means</b> of numbers and <b>shares</b> of answers in each class, found after the classes "
+        f"({method}), with errors that account for the classes having been estimated."
+    ]
+    if classes.k > 1:
+        texts.append(
+            "<b>Chi-squared</b> tests that an outcome is the same in all classes; the copies below have the test of "
+            "each pair of classes."
+        )
+    told = [f"{escaped(outcome.left_out)} ({column_name(n)})" for n, outcome in found.items() if outcome.left_out]
+    return [*texts, f"<b>Note:</b> {'; '.join(told)}: left out here."] if told else texts
+
+
+def invariance_headline(found: Any) -> str:
+    """State what the test of all items at once says."""
+    return f"{escaped(found.sentence.split(';')[0].rstrip('.'))}."
+
+
+def invariance_notes(found: Any) -> list[str]:
+    """Explain the models and their tests."""
+    texts = [
+        "<b>Each row</b> is a fit: all items measured alike in all populations, with shares of the classes of their "
+        "own or the same; one item with parameters of its own in each population; and all items so. "
+        "<b>Chi-squared</b> tests it against \u201call equal\u201d: a small p-value says that the restriction of the "
+        "smaller of both does not hold. With many items, some small p-values are due to chance."
+    ]
+    if degenerate := [escaped(name) for name, is_fine in zip(found.models, found.regular, strict=True) if not is_fine]:
+        texts.append(f"<b>Degenerate</b>, so that their tests mean nothing: {listed(degenerate)}.")
+    return texts
+
+
+def correlations_headline(first: str, second: str, correlations: Any) -> str:
+    """State the strongest correlation within a class, in one sentence."""
+    k = int(np.abs(correlations).argmax())
+    value = numbers.fixed(float(correlations[k]), 2)
+    return f"{column_name(first)} and {column_name(second)} have a correlation of {value} in class {k + 1}."
+
+
+def correlations_notes(variances: str) -> list[str]:
+    """Explain variances, covariances and correlations."""
+    same = " They are the same in all classes." if variances == "shared" else ""
+    return [
+        "<b>Variances and covariances within a class</b>, with 95\u202f% intervals, and what these are as correlations."
+        + same
     ]

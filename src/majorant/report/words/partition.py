@@ -26,10 +26,10 @@ def shown_of(partition: Partition, n_shown: int) -> str:
 
 def title(partition: Partition) -> str:
     """Return the title of the page, as markup."""
-    return f"{rows_of(partition.n_rows, partition.run.table_name)} in {parts(partition)}"
+    return f"{rows_of(partition.n_rows - partition.n_lacking, partition.run.table_name)} in {parts(partition)}"
 
 
 def plain_title(partition: Partition) -> str:
     """Return the title of the window."""
-    rows = counted(partition.n_rows, "row", words=False)
+    rows = counted(partition.n_rows - partition.n_lacking, "row", words=False)
     return f"{rows} of {partition.run.table_name} in {parts(partition)}: {partition.card.title}"
