@@ -67,6 +67,27 @@ def test_equally_spaced_rows_are_divided_equally(seed: int) -> None:
     assert "dynamic programming" in str(model.summary())
 
 
+@pytest.mark.parametrize("direction", [(1.0, 2.0), (0.3, -1.7, 0.0, 1e-3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_equally_spaced_rows_on_a_slope_are_divided_equally(direction: tuple[float, ...], seed: int) -> None:
+    X = np.outer(np.arange(600) / 600, direction) + np.arange(len(direction))
+    model = mj.KMeans(6, random_state=seed).fit(X)
+    assert np.array_equal(np.bincount(model.labels_), [100] * 6)
+    expected = np.dot(direction, direction) * 6 * 100 * (100**2 - 1) / 12 / 600**2
+    assert model.inertia_ == pytest.approx(expected, rel=1e-12)
+    assert -model.score(X) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rows_beside_the_line_are_searched() -> None:
+    X = np.outer(np.arange(60.0), [1.0, 2.0])
+    X[7, 1] += 1e-6
+    far = np.vstack(
+        [np.random.default_rng(0).normal(size=(60, 2)), [[1e15, 2e15]]]
+    )  # seen from there the others are one
+    for rows in (X, far):
+        assert "dynamic programming" not in str(mj.KMeans(4, random_state=0).fit(rows).summary())
+
+
 def test_no_start_of_lloyds_is_better_and_constant_columns_do_not_count() -> None:
     g = np.random.default_rng(2)
     x = np.round(g.gamma(1, 20, size=500), 1)[:, None]

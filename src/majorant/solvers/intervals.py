@@ -1,4 +1,4 @@
-"""k-means of one column, exactly: the best clusters are intervals, found by dynamic programming."""
+"""k-means of rows on a line, exactly: the best clusters are intervals, found by dynamic programming."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ EXACT = "dynamic programming"
 
 MOST_CELLS = 2_000_000
 """Distinct points times intervals up to which the program is run: about a second."""
+
+NEGLIGIBLE = 1e-12
+"""Share of the objective below which it does not matter how far points lie beside their line."""
 
 
 def only_column(points: Any, k: int) -> int | None:
@@ -59,10 +62,25 @@ def best_intervals(x: NDArray[np.float64], weights: NDArray[np.float64], k: int)
     return labels, objective
 
 
-def interval_search(points: NDArray[Any], column: int, weights: NDArray[np.float64], k: int) -> SwapResult:
-    """Return the best of all solutions for points that differ in one column only."""
-    x = points[:, column].astype(np.float64)
-    labels, objective = best_intervals(x, weights, k)
-    centres = np.repeat(points[:1].astype(np.float64), k, axis=0)
-    centres[:, column] = np.bincount(labels, weights * x, k) / np.bincount(labels, weights, k)
+def interval_search(points: NDArray[Any], weights: NDArray[np.float64], k: int) -> SwapResult | None:
+    """Return the best of all solutions for points that lie on a line up to rounding, if they are not too many."""
+    if len(points) * k > MOST_CELLS or k >= len(points):
+        return None
+    rounding = 4 * np.finfo(points.dtype).eps * max(points.max(), -points.min())
+    for some in (points[:64], points):  # most points are refused by the first few
+        about = some.astype(np.float64) - points[0]
+        row, column = np.unravel_index(abs(about).argmax(), about.shape)
+        if not about[row, column]:
+            return None
+        direction = about[row] / about[row, column]
+        beside = about - np.outer(about[:, column], direction)
+        if abs(beside).max() > rounding:
+            return None
+    labels, objective = best_intervals(
+        points[:, column].astype(np.float64) * np.sqrt(direction @ direction), weights, k
+    )
+    if weights @ (beside**2).sum(axis=1) > NEGLIGIBLE * objective:
+        return None
+    sums = [np.bincount(labels, weights * x, k) for x in about.T]
+    centres = points[0] + np.column_stack(sums) / np.bincount(labels, weights, k)[:, None]
     return SwapResult(centres, labels, objective, 0, True, [objective], [(EXACT, objective)])

@@ -83,7 +83,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         centres.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
         "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_; where rows
-        differ in one column only, dynamic programming, which finds the best of all. "lloyd" and "elkan" stop at the
+        lie on a line, dynamic programming, which finds the best of all. "lloyd" and "elkan" stop at the
         optimum nearest to their start, and here are the same code, which also runs for sparse rows of more than eight
         million entries, zeros included, with `bounds`, and from any `init` but "auto" and "k-means++".
     effort : {"fast", "default", "best"}, default="default"
@@ -317,7 +317,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         elif self.inertia_ == 0 and not rows.is_stream and rows.measure.n_points <= self.n_clusters:
             certain = "Every distinct row has a centre of its own, so no better solution exists."
         elif best.records[0].source == EXACT:
-            certain = "The rows differ in one column only, where dynamic programming finds the best of all solutions."
+            certain = "The rows lie on a line, where dynamic programming finds the best of all solutions."
         self.search_ = SearchReport(best.records, OBJECTIVES[self.metric], note=note, certain=certain).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 

@@ -26,7 +26,7 @@ from majorant.engine.problem import FirstLatent
 from majorant.engine.trace import Trace
 from majorant.models.kmeans.family import KMeansFamily
 from majorant.search.record import SAME_OPTIMUM, StartRecord
-from majorant.solvers.intervals import interval_search, only_column
+from majorant.solvers.intervals import interval_search
 from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult, swap_search
 from majorant.starts.restarts import Best, Start, best_of
@@ -115,10 +115,9 @@ class Search:
         return Best(self._after_swaps(rows, data, best), tuple(records))
 
     def _exact(self, points: NDArray[Any], weights: NDArray[np.float64]) -> SwapResult | None:
-        """Return the best of all solutions where the points differ in one column only, and are not too many."""
+        """Return the best of all solutions where the points lie on a line, and are not too many."""
         k = self.model.n_clusters
-        column = only_column(points, k) if k > 1 and self.model.metric == "euclidean" else None
-        return None if column is None else interval_search(points, column, weights, k)
+        return interval_search(points, weights, k) if k > 1 and self.model.metric == "euclidean" else None
 
     def _after_swaps(self, rows: Rows, data: Chunks, result: SwapResult) -> Solution[NDArray[Any]]:
         """Return the engine's solution from where the search ended, with every accepted step of the search before it.
