@@ -3,7 +3,7 @@ What two views have in common
 =============================
 
 The upper and the lower half of handwritten digits are two views of the same things. A harmonium finds a few numbers
-that both share and that tell the digits apart; either half alone is enough to ask it.
+that both share and that separate the digits; either half alone is enough to ask it.
 """
 
 import matplotlib.pyplot as plt

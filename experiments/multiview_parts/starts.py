@@ -28,7 +28,7 @@ def lines(run: Run) -> Iterator[str]:
     ):
         first = clone(model).fit(split.train, *target)
         objectives, proved = [first.objective_], int(first.certificate_.is_global)
-        l2, rank, binds = first.l2_, first.rank_, ", K binds" if first.certificate_.binds else ""
+        l2, rank, binds = first.l2_, first.rank_, ", more would be used" if first.certificate_.binds else ""
         for seed in range(3 if run.quick else STARTS):
             again = clone(model).set_params(l2=l2, init="random", random_state=seed).fit(split.train, *target)
             objectives.append(again.objective_)

@@ -98,7 +98,7 @@ def test_only_degenerate_solutions_are_said_to_be_so() -> None:
 def test_a_search_that_always_comes_back_stops_after_two_rounds() -> None:
     contest = Valley({0.0: 1.0})
     found = Race(contest).find(np.random.default_rng(0))
-    assert found.note.startswith("24 starts and 24 perturbations raced")
+    assert found.note.startswith("24 starts and 24 perturbations were compared")
     assert len(found.records) >= 24 and {round(r.objective, 6) for r in found.records} == {1.0}
 
 

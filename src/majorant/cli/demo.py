@@ -13,8 +13,9 @@ from majorant.cli.errors import CommandError
 from majorant.cli.outcome import fit_and_write
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import REPORT, check_free
-from majorant.cli.settings import find_model, known_models
+from majorant.cli.settings import find_model
 from majorant.datasets import earthquake_csv, tone_csv, wine_csv
+from majorant.registry import ModelCard
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,29 @@ TONES = Demonstration("tones.csv", tone_csv, {"k": 2, "target": "tuned"})
 EARTHQUAKES = Demonstration(
     "earthquakes.csv", earthquake_csv, {"k": range(1, 4), "time": "year", "settings": ("emission=poisson",)}
 )
-SHOWN = {"clustering": WINES, "mixture": WINES, "regression": TONES}
+CULTIVARS = Demonstration("wines.csv", lambda: wine_csv(cultivars=True), {"target": "cultivar", "standardise": True})
+PROLINE = Demonstration("wine.csv", wine_csv, {"target": "proline"})
+SHOWN = {
+    "clustering": WINES,
+    "mixture": WINES,
+    "regression": TONES,
+    "classification": CULTIVARS,
+    "representation": WINES,
+}
 """Demonstrations by kind of model."""
+
+
+def demonstration_of(card: ModelCard) -> Demonstration:
+    """Return the table for a model, and the options of its fit."""
+    if card.in_order:
+        return EARTHQUAKES
+    return PROLINE if card.kind == "representation" and card.needs_target else SHOWN[card.kind]
 
 
 def run_demo(model: str, out: Path, force: bool) -> None:
     """Write the table, show the command, run it, and print the summary."""
     card = find_model(model)
-    if card.kind not in SHOWN:
-        able = [name for name, other in known_models().items() if other.kind in SHOWN]
-        raise CommandError(f"there is no demo of {card.title}.", f"Models with one: {', '.join(able)}.")
-    demonstration = EARTHQUAKES if card.in_order else SHOWN[card.kind]
+    demonstration = demonstration_of(card)
     run_folder, table = out / "run", out / demonstration.name
     check_free(run_folder, force)
     _write_table(table, demonstration.content(), force)

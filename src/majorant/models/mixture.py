@@ -58,7 +58,7 @@ class MixtureEstimator(FittedMixture):
     n_components : int, default=1
         Number of components.
     tol : float, default=1e-8
-        A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
+        A run has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=2000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"

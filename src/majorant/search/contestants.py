@@ -227,6 +227,6 @@ def best_of(found: Sequence[Found[Theta]]) -> Found[Theta]:
 
 
 def raced_note(n_starts: int, n_perturbed: int, where: str = "") -> str:
-    """State how many runs raced, and what became of them."""
-    raced = f"{n_starts} starts" + (f" and {n_perturbed} perturbations" if n_perturbed else "")
-    return f"{raced} raced; the leading ones were run to convergence, or until they joined another one{where}."
+    """State how many runs were compared, and what became of them."""
+    made = f"{n_starts} starts" + (f" and {n_perturbed} perturbations" if n_perturbed else "")
+    return f"{made} were compared; the leading ones were run to convergence, or until they joined another one{where}."

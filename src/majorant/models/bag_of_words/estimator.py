@@ -92,7 +92,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
     n_init : int, default=1
         Number of starts, of which the best is kept.
     max_iter : int, default=100
-        Maximum number of bounds while exploring, and of each descent after that.
+        Maximum number of bounds while exploring, and of each run after that.
     tol : float, default=1e-3
         Relative decrease of the objective at which the fit ends. Bounds are minimised to half of it, as a relative
         duality gap.

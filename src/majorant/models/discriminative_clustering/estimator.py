@@ -91,7 +91,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     n_clusters : int, default=2
         K, at most; see `n_active_clusters_`.
     init : {"auto", "ball", "relaxation", "independent-relaxations", "random"} or array, default="auto"
-        "auto": short descents from the ball relaxation, from k-means in two metrics, along the widest axes and
+        "auto": short runs from the ball relaxation, from k-means in two metrics, along the widest axes and
         along directions in which the rows lie on two sides, and from random assignments; the best are annealed from
         larger penalties, regrouped along the directions that separate, and followed to their end; of up to 1,000 rows
         those of least margin are then moved singly while that helps. "ball": the ball relaxation of the quadratic
@@ -114,9 +114,9 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     gamma : float, optional
         Of the RBF kernel; by default 1 / (n_features * variance of X).
     max_iter : int, default=500
-        Most iterations of the last descent of a start; those before it, after which starts are compared, are short.
+        Most iterations of the last run of a start; those before it, after which starts are compared, are short.
     tol : float, default=1e-7
-        A descent has converged when its last steps predict that it can lower L by no more than this.
+        A run has converged when its last steps predict that it can lower L by no more than this.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -161,7 +161,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is, and a proved bound.
     trace_ : Trace
-        Minus the information share, iteration by iteration, of the last descent.
+        Minus the information share, iteration by iteration, of the last run.
 
     See Also
     --------

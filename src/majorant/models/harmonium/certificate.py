@@ -96,7 +96,7 @@ class GlobalCertificate(Told):
         Groups of views that no row links, not even by other views: the rows say nothing of how these depend on
         each other. Empty where all views are linked.
     by_target : bool
-        Whether there is a target, which every row has: it links views, as far as they tell of it.
+        Whether there is a target, which every row has: it links views, as far as they predict it.
     """
 
     eigenvalue: float | None
@@ -163,7 +163,7 @@ class GlobalCertificate(Told):
             )
         if self.binds:
             return (
-                f"n_components={self.n_components} binds: one component more would be used ({number}). "
+                f"One component more than n_components={self.n_components} would be used ({number}). "
                 "Give grow=True or a larger n_components, or a larger l2."
             )
         return (

@@ -120,7 +120,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         A prior on staying: so many steps of staying are counted in each state beside those of the rows, so that the fit
         maximises :math:`\ell + \kappa \sum_i \log A_{ii}`. ``log_likelihood_`` and criteria are without it.
     tol : float, default=1e-8
-        A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
+        A run has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=2000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
@@ -251,7 +251,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         X : array-like of shape (n_samples, n_features), a list of these, Chunks, or a Dask collection
             Rows in the order of time; NaN where a cell is missing. A list has one table for each sequence, or an array
             of one dimension where there is one column. Chunks (``majorant.open_rows``) and Dask collections are read
-            part by part, with `lengths` or `groups`: the search goes over a sample of whole sequences, the last descent
+            part by part, with `lengths` or `groups`: the search goes over a sample of whole sequences, the last run
             over all.
         y : ignored
         sequence_weight : array-like of shape (n_sequences,), optional

@@ -79,7 +79,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         "random-partition": a cluster for every row; an array (n_clusters, n_features) of centres; or
         ``init(X, n_clusters, random_state=...)`` that returns one.
     n_init : "auto" or int, default="auto"
-        Number of searches: 1 by swaps, of three starts on small data; or 10 descents of Lloyd's, 1 for an array of
+        Number of searches: 1 by swaps, of three starts on small data; or 10 runs of Lloyd's, 1 for an array of
         centres.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
         "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_; where rows
@@ -103,9 +103,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         How bounds are chosen; by default the tightest, which is Lloyd's iteration. A policy such as
         ``GibbsLimit(eta=0.1)`` runs generalized majorization-minimization.
     max_iter : int, default=300
-        Largest number of iterations of a descent of Lloyd's, the one that ends a swap search included.
+        Largest number of iterations of a run of Lloyd's, the one that ends a swap search included.
     tol : float, default=1e-4
-        A descent of Lloyd's has converged when the squared shifts of its centres sum to no more than `tol` times the
+        A run of Lloyd's has converged when the squared shifts of its centres sum to no more than `tol` times the
         mean variance of the columns, or when no label changes.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.

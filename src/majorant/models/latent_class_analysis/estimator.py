@@ -104,7 +104,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         Whether `sample_weight` has survey weights: they are rescaled to count the rows, so that criteria do not depend
         on their scale, and errors and intervals are those of the sandwich. By default weights count rows.
     tol : float, default=1e-10
-        A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
+        A run has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=5000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"

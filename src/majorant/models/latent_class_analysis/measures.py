@@ -141,7 +141,11 @@ def comparison(fits: Sequence[Any], X: Any, rows: Mapping[str, Any], n_resamples
         warnings.simplefilter("ignore", UserWarning)
         for fit in fits:
             row = {"classes": len(fit.weights_), **dict(fit.fit_statistics(X, **rows))}
-            row |= {"smallest_share": float(fit.weights_.min()), "hits": fit.search_.n_hits, "regular": fit.regular_}
+            row |= {
+                "smallest_share": float(fit.weights_.min()),
+                "reached_best": fit.search_.n_hits,
+                "regular": fit.regular_,
+            }
             if n_resamples:
                 k, seed = row["classes"], fit.random_state
                 given = {"n_resamples": n_resamples, "random_state": seed, **rows}

@@ -94,7 +94,7 @@ class LatentSVC(MarginClassifier):
         Number of starts, of which the best is kept: the first by `latent_init`, the others from random regions. If
         every sample has one region, the problem is convex and there is one start.
     max_iter : int, default=100
-        Maximum number of bounds while exploring, and of each descent after that.
+        Maximum number of bounds while exploring, and of each run after that.
     tol : float, default=1e-3
         Relative decrease of the objective at which the fit ends. Bounds are minimised to half of it, as a relative
         duality gap.

@@ -67,7 +67,7 @@ class LatentStructuralSVM(MarginModel):
         Relative duality gap at which a bound counts as minimised, and relative decrease of the objective at which the
         fit ends.
     max_iter : int, default=100
-        Maximum number of bounds while exploring, and of each descent after that.
+        Maximum number of bounds while exploring, and of each run after that.
     max_passes : int, default=200
         Maximum number of passes over the samples for one bound.
     verbose : int, default=0
