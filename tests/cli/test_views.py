@@ -83,7 +83,7 @@ def test_a_run_of_three_views(majorant: Majorant, table: pl.DataFrame) -> None:
     expected = mj.Harmonium(5, views=views(), l2=0.3, random_state=0).fit(seen(table))
     np.testing.assert_array_equal(model.components_, expected.components_)
     assigned = pl.read_csv("run/assignments.csv")
-    assert assigned.columns == ["row", "component_1", "component_2", "component_3"]
+    assert assigned.columns == ["row", "score_1", "score_2", "score_3"]
     np.testing.assert_allclose(assigned.drop("row"), expected.transform(seen(table)), rtol=1e-12)
     told = json.loads(Path("run/summary.json").read_text())["views"]
     assert told["look"] == {"kind": "categorical", "columns": ["colour", "grade"]}
@@ -185,7 +185,7 @@ def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
     assert "multi-view harmonium regression" in answer.out
     assert majorant("predict", "run", "t.csv", "--out", "p.csv", "--force").status == 0
     found = pl.read_csv("p.csv")
-    assert found.columns[:3] == ["row", "prediction", "component_1"]
+    assert found.columns[:3] == ["row", "prediction", "score_1"]
     assert np.corrcoef(found["prediction"], table["rating"])[0, 1] > 0.8
     r2 = r2_score(table["rating"], found["prediction"])
     assert f"R2 of rating is {r2:.3f} on the rows of the fit" in answer.out

@@ -59,7 +59,7 @@ def assigned(
         return {"row": rows, **_by_class(card.part, estimator, frame)}
     if card.kind == "representation":
         target = {"prediction": np.asarray(estimator.predict(frame))} if card.needs_target else {}
-        return {"row": rows, **target, **_latents(card.part, estimator, frame)}
+        return {"row": rows, **target, **_latents(estimator, frame)}
     if card.kind == "regression":
         found = _by_line(estimator, frame) if is_new else _by_probability(card.part, estimator.responsibilities_)
         return {"row": rows, **found}
@@ -78,7 +78,7 @@ def _by_probability(
     own = np.take_along_axis(probabilities, chosen[:, None], axis=1)[:, 0]
     columns = {part: chosen.astype(np.int64) + 1, "probability": own, "uncertainty": 1.0 - own}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
-        columns |= {f"probability_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
+        columns |= _numbered("probability", probabilities)
     return columns
 
 
@@ -87,7 +87,7 @@ def _by_line(estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
     lines = np.asarray(estimator.predict_components(frame))
     columns: dict[str, NDArray[Any]] = {"prediction": np.asarray(estimator.predict(frame))}
     if lines.shape[1] <= MOST_PROBABILITIES:
-        columns |= {f"prediction_{k + 1}": lines[:, k] for k in range(lines.shape[1])}
+        columns |= _numbered("prediction", lines)
     return columns
 
 
@@ -105,14 +105,18 @@ def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArr
     if probabilities is not None and len(estimator.classes_) <= MOST_PROBABILITIES:
         columns |= {f"probability_{_written(label)}": probabilities[:, c] for c, label in enumerate(estimator.classes_)}
     if hasattr(estimator, "loadings"):
-        columns |= _latents(part, estimator, frame)
+        columns |= _latents(estimator, frame)
     return columns
 
 
-def _latents(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
-    """Return the representation of each row."""
-    latents = np.asarray(estimator.transform(frame))
-    return {f"{part}_{k + 1}": latents[:, k] for k in range(latents.shape[1])}
+def _latents(estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
+    """Return the representation of each row: its score on every component."""
+    return _numbered("score", np.asarray(estimator.transform(frame)))
+
+
+def _numbered(name: str, columns: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return columns of equal name by their numbers, from 1."""
+    return {f"{name}_{k + 1}": columns[:, k] for k in range(columns.shape[1])}
 
 
 def _written(label: Any) -> str:
