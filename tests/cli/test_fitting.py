@@ -331,4 +331,5 @@ def test_numbers_of_clusters_are_compared_by_the_silhouette(majorant: Majorant, 
     page = Path("run/report.html").read_text()
     assert "The mean silhouette prefers 3 clusters" in page and "Higher is better" in page
     table = pl.read_csv("run/tables/criterion.csv")
-    assert table.columns == ["Clusters", "silhouette", "SSE"] and table["SSE"].is_sorted(descending=True)
+    assert table.columns == ["Clusters", "silhouette", "SSE", "stability", "gap"]
+    assert table["SSE"].is_sorted(descending=True)

@@ -316,7 +316,14 @@ def test_clusterings_are_compared_by_the_mean_silhouette(model: Any) -> None:
     assert found.excluded[0].size == 1 and "at least two clusters" in found.excluded[0].excluded
     values = [c.value for c in found.ranked]
     assert values == sorted(values, reverse=True) and found.difference(found.ranked[1]) > 0
-    assert found.sentence.startswith("The mean silhouette prefers 4 clusters; the next")
+    stable = "which resampled rows confirm (adjusted Rand index 1.00)"
+    assert found.sentence.startswith(f"The mean silhouette prefers 4 clusters, {stable}; the next")
+    assert found.best.measures["stability"] == 1.0
+    if isinstance(model, mj.KMeans):
+        assert all(c.measures["stability"] < 1 for c in found.candidates if c.size == 6)
+        proved = found.best_estimator_.certify(X, effort="fast")
+        assert found.best.measures["gap"] == proved.gap == pytest.approx(1 - proved.bound / found.best.objective)
+        assert [column.header for column in found.matrix().columns][1:] == ["silhouette", "SSE", "stability", "gap"]
     assert "Higher is better" in str(found) and "lower" not in found.sentence
     again = type(found).from_state(found.to_state())
     assert again.best == found.best and again.sentence == found.sentence

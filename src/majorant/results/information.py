@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from majorant.engine.mixture import Anchored, Coordinates, Limited, Limits, Mixture, OnData, Parameters, Scored
 from majorant.engine.runs import taken
@@ -234,7 +234,7 @@ def intervals(
     model: Any, errors: Mapping[str, Array], level: float, limits: Mapping[str, Limits]
 ) -> dict[str, tuple[Array, Array]]:
     """Return the intervals of a model's estimates from their errors, within their limits, by name."""
-    z = float(norm.ppf(0.5 + level / 2))
+    z = float(ndtri(0.5 + level / 2))
     return {
         name: interval(np.asarray(getattr(model, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
         for name, error in errors.items()

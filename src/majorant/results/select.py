@@ -25,7 +25,7 @@ from majorant._validation import check_choice, check_integer
 from majorant.formulas import numbers_of
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.results.selection import CRITERIA, MEASURES, SILHOUETTE, UNDETERMINED, UNFITTED, Candidate, Selection
-from majorant.results.silhouettes import mean_silhouette
+from majorant.results.silhouettes import mean_silhouette, trust_in
 
 _NO_CRITERION = "its criterion is no finite number"
 _NO_SILHOUETTE = "a silhouette needs at least two clusters, and a cluster of several rows"
@@ -147,7 +147,10 @@ def select(
     candidates, estimators = zip(*(fits[number] for number in sorted(fits)), strict=True)
     with warnings.catch_warnings():  # not in the threads of the fits, whose warnings would be lost
         warnings.simplefilter("ignore")
-        told = [_measures_of(fitted, X, y, arguments) for fitted in estimators]
+        told = [
+            _measures_of(fitted, X, y, arguments) if criterion != SILHOUETTE else _trust(one, fitted, X)
+            for one, fitted in zip(candidates, estimators, strict=True)
+        ]
     candidates = tuple(replace(one, measures=measures) for one, measures in zip(candidates, told, strict=True))
     candidates = _comparable(card, candidates, estimators)
     _refuse_unfittable(settings, candidates)
@@ -261,6 +264,10 @@ def _fitted(
         warned.end(),
     )
     return candidate, fitted
+
+
+def _trust(candidate: Candidate, fitted: Any, X: Any) -> dict[str, float]:
+    return {} if candidate.excluded or is_stopped() else trust_in(fitted, X)
 
 
 def _measures_of(fitted: Any, X: Any, y: Any, arguments: Mapping[str, Any]) -> dict[str, float]:

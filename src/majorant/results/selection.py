@@ -16,8 +16,12 @@ from majorant.summary import Block, Column, Summary, Table, search_block
 CRITERIA = ("bic", "aic", "icl")
 MEASURES = ("aic", "bic", "sabic", "caic", "icl", "entropy_r2", "smallest")
 """What is kept of every fit beside the criterion that compares them."""
+OF_CLUSTERINGS = ("stability", "gap")
+"""What is kept of every clustering beside its silhouette and its objective."""
 SILHOUETTE = "silhouette"
 """What compares clusterings without a likelihood; higher is better."""
+CLOSE, LOOSE = 0.9, 0.6
+"""Adjusted Rand indices from which labels are called nearly the same, or similar."""
 NEAR, NEAR_SILHOUETTE = 2.0, 0.02
 """Difference of a criterion below which two candidates are hardly distinguishable: [1]_ of `select`, and our own."""
 MOST_RANKED = 5
@@ -25,7 +29,10 @@ UNFITTED = "could not be fitted"
 UNDETERMINED = "the rows do not determine its likelihood"
 
 CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
-_OF_SILHOUETTES = "Higher is better, 1 at most; it does not say whether there are clusters at all."
+_OF_SILHOUETTES = (
+    "Higher is better, 1 at most; it does not say whether there are clusters at all. Stability is the adjusted Rand "
+    "index under resampled rows, the gap what a quick bound leaves open."
+)
 _MARK = "The best is marked with a star."
 
 
@@ -57,7 +64,10 @@ class Candidate:
         Warnings of the fit.
     measures : mapping of str to float
         What a paper tells of every fit of a model with a likelihood, as far as it is finite: ``aic``, ``bic``,
-        ``sabic``, ``caic``, ``icl``, ``entropy_r2`` and ``smallest``, the least weight of a part.
+        ``sabic``, ``caic``, ``icl``, ``entropy_r2`` and ``smallest``, the least weight of a part. Of a clustering:
+        ``stability``, the median adjusted Rand index between its labels and those by five fits to resamples of the
+        rows (of at most 2000), and ``gap``, by how much of its objective a better one may be better, as a quick bound
+        proves.
     """
 
     size: int
@@ -177,7 +187,7 @@ class Selection:
         """Which candidate the criterion prefers, and how clearly."""
         if not self.ranked:
             return f"{self._subject} can choose none: every fit is excluded."
-        first = f"{self._subject} prefers {self.describe(self.best)}"
+        first = f"{self._subject} prefers {self.describe(self.best)}{self._confirmed}"
         if len(self.ranked) == 1:
             return f"{first}; no other fit can be chosen." if len(self.candidates) > 1 else f"{first}."
         if not self.near:
@@ -187,6 +197,15 @@ class Selection:
         joined = names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; and {names[-1]}"
         within = rounded(Decimal(f"{self.difference(self.near[-1]):.6f}"), self._decimals, "up")
         return f"{first}; {joined} {'is' if len(names) == 1 else 'are'} within {within}."
+
+    @property
+    def _confirmed(self) -> str:
+        """How far resampled rows confirm the best clustering."""
+        stability = self.best.measures.get("stability")
+        if stability is None:
+            return ""
+        how = "" if stability >= CLOSE else "in part " if stability >= LOOSE else "hardly "
+        return f", which resampled rows {how}confirm (adjusted Rand index {stability:.2f})"
 
     @property
     def _subject(self) -> str:
@@ -250,6 +269,10 @@ class Selection:
             style = number_format(list(objectives.values()), 2)
             columns.append(Column(self.objective_name, style.decimals, key="objective"))
             rows = [(*row, objectives.get(row[0])) for row in rows]
+            for name, decimals in zip(OF_CLUSTERINGS, (2, 3), strict=True):
+                known = {c.size: _told(name, c.measures[name]) for c in self.candidates if name in c.measures}
+                columns += [Column(name, decimals)] if known else []
+                rows = [(*row, known.get(row[0])) for row in rows] if known else rows
         marked = (sizes.index(self.best.size), 1 + labels.index(self.best.label)) if self.ranked else None
         return Table(self.criterion, columns, rows, marked=marked)
 
@@ -306,7 +329,7 @@ class Selection:
         columns |= {name: [c.setting[name] for c in self.candidates] for name in names}
         columns[self.criterion] = [c.value for c in self.candidates]
         columns[self.objective_name.replace("-", "_")] = [c.objective for c in self.candidates]
-        told = [name for name in MEASURES if any(name in c.measures for c in self.candidates)]
+        told = [name for name in (*MEASURES, *OF_CLUSTERINGS) if any(name in c.measures for c in self.candidates)]
         columns |= {n: [c.measures.get(n, math.nan) for c in self.candidates] for n in told if n != self.criterion}
         for name in ("n_parameters", "n_starts", "n_hits", "regular", "converged", "excluded"):
             columns[name] = [getattr(c, name) for c in self.candidates]
@@ -350,6 +373,10 @@ class Selection:
 
 
 _PLAIN = ("criterion", "model", "part", "size_parameter", "objective_name")
+
+
+def _told(name: str, value: float) -> float:
+    return math.ceil(1e5 * value - 1e-4) / 1e5 if name == "gap" else value  # up: nothing better is proved
 
 
 def _short(parameter: str) -> str:

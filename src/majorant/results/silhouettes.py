@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.metrics import silhouette_samples
+from sklearn.base import clone
 
 from majorant.data.directions import unit_rows
 from majorant.data.storage import stored_rows
+from majorant.results.matching import adjusted_rand
 
 MOST_ROWS = 2000
+N_RESAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,39 @@ def measure_silhouettes(
     if not 2 <= n_used <= min(len(labels) - 1, MOST_ROWS // 4):
         return None
     rows = thinned_rows(labels, sizes)
-    if hasattr(model, "distances_between"):
-        values = silhouette_samples(model.distances_between(X, rows), labels[rows], metric="precomputed")
-    else:
-        chosen = X[rows] if issparse(X) else X[rows] - X[rows].mean(axis=0)  # squares far from zero leave no digits
-        values = silhouette_samples(chosen, labels[rows])
-    values = np.asarray(values, dtype=np.float64)
+    own = hasattr(model, "distances_between")
+    values = _silhouettes(model.distances_between(X, rows) if own else _distances(X[rows]), labels[rows])
     sums = np.bincount(labels[rows], weights=values, minlength=len(sizes))
     counts = np.bincount(labels[rows], minlength=len(sizes))
     means = np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
     overall = float(np.average(means[sizes > 0], weights=sizes[sizes > 0]))
     return Silhouettes(values, labels[rows], len(rows) < len(labels), means, overall)
+
+
+def _distances(rows: Any) -> NDArray[np.float64]:
+    """Return the Euclidean distances between rows."""
+    if not issparse(rows):
+        rows = rows - rows.mean(axis=0)  # squares far from zero leave no digits
+    products = rows @ rows.T
+    products = np.asarray(products.toarray() if issparse(products) else products, dtype=np.float64)
+    squares = products.diagonal()
+    return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0)))
+
+
+def _silhouettes(distances: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return (b - a) / max(a, b) of each row, zero for one that is alone.
+
+    Its mean distance to the other rows of its cluster is a, and to those of the nearest other cluster b.
+    """
+    _, at, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    mine = np.arange(len(counts)) == at[:, None]
+    sums = distances @ mine
+    a = sums[mine] / np.maximum(counts[at] - 1, 1)
+    b = np.where(mine, np.inf, sums / counts).min(axis=1)
+    largest = np.maximum(a, b)
+    out = np.zeros(len(a))
+    np.divide(b - a, largest, out=out, where=(counts[at] > 1) & (largest > 0))
+    return out
 
 
 def clusters_directions(model: Any) -> bool:
@@ -85,6 +110,34 @@ def mean_silhouette(model: Any, X: Any) -> float:
         rows = unit_rows(rows)
     found = measure_silhouettes(rows, labels, np.bincount(labels), model)
     return float("nan") if found is None else found.mean
+
+
+def trust_in(model: Any, X: Any) -> dict[str, float]:
+    """Return how far clusters survive resampling, and how far better ones may be; what is not known is left out.
+
+    ``stability`` is the median adjusted Rand index between the labels of rows (of at most 2000) and those by fits to
+    resamples of them, ``gap`` what a bound that takes little time leaves open.
+    """
+    if getattr(model, "cluster_centers_", None) is None or stored_rows(X) is not None:
+        return {}
+    labels = np.asarray(model.labels_, dtype=np.int64)
+    rows = X if issparse(X) else np.asarray(X, dtype=np.float64)
+    chosen = thinned_rows(labels, np.bincount(labels))
+    few, k, random, found = rows[chosen], 1 + int(labels.max()), np.random.default_rng(0), []
+    for _ in range(N_RESAMPLES):
+        drawn = random.integers(len(chosen), size=len(chosen))
+        try:
+            refit = clone(model).fit(few[drawn])
+        except ValueError:  # fewer distinct rows than clusters
+            continue
+        table = np.zeros((k, k))
+        np.add.at(table, (labels[chosen], np.asarray(refit.predict(few))), 1.0)
+        found.append(adjusted_rand(table))
+    told = {"stability": float(np.median(found))} if found else {}
+    is_quick = hasattr(model, "certify") and "effort" in signature(model.certify).parameters
+    if is_quick and rows.shape[0] <= MOST_ROWS and not issparse(rows):
+        told["gap"] = float(model.certify(rows, effort="fast").gap)
+    return {name: value for name, value in told.items() if np.isfinite(value)}
 
 
 def thinned_rows(labels: NDArray[np.int64], sizes: NDArray[np.int64], most: int = MOST_ROWS) -> NDArray[np.int64]:

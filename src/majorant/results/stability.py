@@ -24,14 +24,13 @@ from majorant._validation import check_choice, check_integer, check_sample_weigh
 from majorant.data.chunks import Block as Rows
 from majorant.data.chunks import Chunks
 from majorant.registry import card_of
+from majorant.results.matching import adjusted_rand
+from majorant.results.selection import CLOSE, LOOSE
 from majorant.search.record import SAME_OPTIMUM
 from majorant.summary import Block, Column, Summary, Table
 
 PLACES = ("cluster_centers_", "means_")
 """Fitted attributes, (n_parts, n_features), with the positions of a model's parts."""
-
-CLOSE, LOOSE = 0.9, 0.6
-"""Adjusted Rand indices from which labels are called nearly the same, or similar."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -401,21 +400,19 @@ class _Comparison:
             self.places = self._places(original)
 
     def __call__(self, refit: Any, objective_attribute: str) -> _Refit:
-        from sklearn.metrics import adjusted_rand_score
-
         labels, shift = self._labels(refit), np.nan
         mine = other = np.arange(self.n_parts)  # classes have names of their own
         if self.attribute is not None:
             squares = ((self.places[:, None, :] - self._places(refit)[None]) ** 2).sum(axis=2)
             mine, other = linear_sum_assignment(squares)
             shift = float(np.sqrt(squares[mine, other].sum() / max(self.places.size, 1)))
-        elif self.classes is None:
-            shared = np.zeros((self.n_parts, self.n_parts))
-            np.add.at(shared, (self.labels, labels), 1.0)
+        shared = np.zeros((self.n_parts, self.n_parts))
+        np.add.at(shared, (self.labels, labels), 1.0)
+        if self.attribute is None and self.classes is None:
             mine, other = linear_sum_assignment(shared, maximize=True)
         name = np.empty(self.n_parts, dtype=np.intp)
         name[other] = mine
-        rand = float(adjusted_rand_score(self.labels, labels))
+        rand = adjusted_rand(shared)
         return _Refit(float(getattr(refit, objective_attribute)), shift, rand, name[labels] == self.labels)
 
     def _labels(self, fitted: Any) -> NDArray[np.intp]:

@@ -55,7 +55,7 @@ def fits_table(selection: Selection) -> Table | None:
     The page shows it where only the size was varied, and else the copies alone.
     """
     fits = selection.candidates
-    if not any(c.measures for c in fits):
+    if selection.criterion == SILHOUETTE or not any(c.measures for c in fits):
         return None
     settings = list(fits[0].setting)
     best = [fits.index(selection.best)] if selection.ranked else []
