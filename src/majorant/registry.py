@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -167,6 +168,7 @@ def discover() -> None:
         offered.load()
 
 
+@cache
 def _homes() -> dict[str, str]:
     """Return the modules that register models, by the names of the models, as the files say: importing all is slow."""
     home = import_module("majorant.models")

@@ -19,7 +19,7 @@ import majorant as mj
 from majorant.models.kmedoids import METRICS
 from majorant.registry import card_of
 from majorant.report import Run, html_report
-from majorant.report.measures.clustering import measure_clustering
+from majorant.report.measures.clustering import measure
 from majorant.solvers.medoids import EFFORTS, _Places, medoid_search
 
 Array = NDArray[np.float64]
@@ -235,7 +235,7 @@ def test_silhouettes_are_of_its_own_distance(metric: str) -> None:
     for candidate, other, fitted in zip(found.candidates, of_table.candidates, found.estimators, strict=True):
         expected = silhouette_score(table, fitted.labels_, metric="precomputed")
         assert candidate.value == pytest.approx(expected, abs=1e-9) == other.value
-    page = measure_clustering(Run(found.best_estimator_, X, tuple("abcd"), "t.csv", ""), card_of(mj.KMedoids()))
+    page = measure(Run(found.best_estimator_, X, tuple("abcd"), "t.csv", ""), card_of(mj.KMedoids()))
     assert page.silhouettes is not None and page.silhouettes.mean == pytest.approx(found.best.value)
     with pytest.raises(ValueError, match="a report shows rows"):
         html_report(Run(of_table.best_estimator_, table, tuple(f"d{i}" for i in range(60)), "t.csv", ""))

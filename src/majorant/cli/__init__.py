@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import errno
+import gc
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
 
 __all__ = ["STOPPED", "main"]
 
 _LIBRARIES = ("typer", "rich", "polars", "pyarrow")
+_RARELY_USED = ("scipy.stats", "pandas")
 _FAULT = 1
 _WRONG = 2
 STOPPED = 130
@@ -55,7 +60,26 @@ def _run(arguments: Sequence[str]) -> int:
     return run(arguments)
 
 
+class _UntilUsed(ModuleType):
+    """A library that is imported when something in it is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def load_scikit_learn() -> None:
+    """Import scikit-learn without what it imports and few commands use: that is half of the time until a fit begins."""
+    late = {name: _UntilUsed(name) for name in _RARELY_USED if name not in sys.modules}
+    sys.modules.update(late)
+    try:
+        import_module("sklearn.base")
+    finally:
+        for name in late:
+            del sys.modules[name]
+
+
 def _prepare_process() -> None:
+    gc.set_threshold(100_000)  # what libraries make when they are imported stays: looking through it often takes time
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

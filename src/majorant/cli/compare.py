@@ -15,7 +15,6 @@ from majorant.cli.errors import CommandError, listed
 from majorant.cli.messages import labelled
 from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
-from majorant.models.harmonium.summary import components_in_words
 from majorant.registry import card_of
 from majorant.results.matching import MatchedLabels, match_labels
 from majorant.results.selection import CRITERIA
@@ -64,6 +63,8 @@ class Side:
     def size(self) -> str:
         """Number of the model's parts, in words."""
         if hasattr(self.estimator, "n_allowed_"):
+            from majorant.models.harmonium.summary import components_in_words
+
             return components_in_words(self.estimator)
         card = card_of(self.estimator)
         return counted(int(card.size_of(self.estimator)), card.part)

@@ -22,7 +22,6 @@ from majorant.cli.runs import Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
-from majorant.cli.views import view_matrix, with_lost_views
 from majorant.registry import card_of
 from majorant.summary import counted
 
@@ -108,6 +107,8 @@ def _predicted(
     is_series = card_of(estimator).in_order
     views = getattr(estimator, "views", None)
     if views is not None:
+        from majorant.cli.views import view_matrix, with_lost_views
+
         table, lost = with_lost_views(table, views)
     if not is_series:
         _check_columns(table, columns)

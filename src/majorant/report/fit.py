@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from majorant._frames import data_frame
 from majorant._numbers import plural_of, rounded_up
 from majorant.engine.trace import Trace
-from majorant.models.harmonium.certificate import UNLESS_MISSED
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.run import Run
@@ -56,8 +55,7 @@ class Fit:
     @property
     def proviso(self) -> str:
         """Reservation about a certificate and its bound, as the end of a sentence; "" where they are proved."""
-        certificate = getattr(self.run.estimator, "certificate_", None)
-        return f", {UNLESS_MISSED}" if certificate is not None and certificate.by_lanczos else ""
+        return getattr(getattr(self.run.estimator, "certificate_", None), "proviso", "")
 
     @property
     def parts(self) -> str:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 from calendar import month_name
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from majorant import __version__
 from majorant._numbers import article
 from majorant.registry import ModelCard, card_of, named
 from majorant.report.figures import figures
 from majorant.report.html import escaped, facts, shortened
-from majorant.report.kinds import KINDS, LAST
+from majorant.report.kinds import KINDS, LAST, builders, own
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.table import Table
@@ -113,20 +112,13 @@ def report(run: Run) -> Report:
     card = run.card or card_of(run.estimator)
     if card.kind not in KINDS:
         raise ValueError(f"there is no report for a {card.kind} yet; there is one for a {', '.join(sorted(KINDS))}")
-    kind = KINDS[card.page or card.kind]
-    measured = kind.measure(run, card)
-    sections = [
-        section for build in (*kind.sections, *_brought(card), *LAST) if (section := build(measured)) is not None
-    ]
+    kind = card.page or card.kind
+    measured = own(kind, "measures", "measure")(run, card)
+    every = (*builders(KINDS[kind]), *map(named, card.sections), *builders(LAST))
+    sections = [section for build in every if (section := build(measured)) is not None]
     tables = {table.name: table for section in sections for table in section.tables}
     pictures = figures(sections, _resource("page.css"))
-    return Report(_page(run, card, kind.header(measured), sections), tables, pictures)
-
-
-def _brought(card: ModelCard) -> Iterator[Any]:
-    """Yield the builders of the sections that the model's card names."""
-    for name in card.sections:
-        yield named(name)
+    return Report(_page(run, card, own(kind, "words", "header")(measured), sections), tables, pictures)
 
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:

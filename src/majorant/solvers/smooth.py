@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize as scipy_minimize
 
 from majorant._progress import is_stopped, kept_when_stopped
 from majorant.engine.threads import one_thread
@@ -78,6 +77,8 @@ def lbfgs(
     .. [1] R. H. Byrd, P. Lu, J. Nocedal, C. Zhu, "A limited memory algorithm for bound constrained optimization",
        SIAM Journal on Scientific Computing, 1995.
     """
+    from scipy.optimize import minimize as scipy_minimize  # takes time to load, and most models need other solvers
+
     seen: list[float] = []
     last, taken = np.nan, x
 

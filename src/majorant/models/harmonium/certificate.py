@@ -140,6 +140,11 @@ class GlobalCertificate(Told):
         )
 
     @property
+    def proviso(self) -> str:
+        """Reservation about the certificate, as the end of a sentence; "" where it is proved."""
+        return f", {UNLESS_MISSED}" if self.by_lanczos else ""
+
+    @property
     def _conclusion(self) -> str:
         if self.method == "cd":
             return (
@@ -156,9 +161,8 @@ class GlobalCertificate(Told):
             )
         number = f"smallest eigenvalue {self.eigenvalue:.2g}, tolerance {self.tolerance:.1g}"
         if self.is_global:
-            unless = f", {UNLESS_MISSED}" if self.by_lanczos else ""
             return (
-                f"A global optimum{unless}: with this penalty no harmonium of any number of components is better "
+                f"A global optimum{self.proviso}: with this penalty no harmonium of any number of components is better "
                 f"({number})."
             )
         if self.binds:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from majorant._frames import data_frame
 from majorant._numbers import briefly
@@ -236,4 +236,4 @@ def given_others(ahead: Array, q: Array, log_density: Array) -> Array:
 
 def as_normal(u: NDArray[np.float64]) -> Array:
     """Map uniform residuals to normal ones, within double precision."""
-    return np.asarray(norm.ppf(np.clip(u, 1e-300, 1 - 1e-16)))
+    return np.asarray(ndtri(np.clip(u, 1e-300, 1 - 1e-16)))

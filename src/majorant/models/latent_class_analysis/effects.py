@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr, ndtri
 
 from majorant._frames import data_frame
 from majorant.models.covariates import ALIKE
@@ -74,7 +74,7 @@ class CovariateEffects:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each coefficient: odds ratio, interval, z and p-value."""
-        z = float(norm.ppf(0.5 + level / 2))
+        z = float(ndtri(0.5 + level / 2))
         rows = []
         for k in range(1, len(self.coef)):
             for name, b, e in zip(self.names, self.coef[k].tolist(), self.standard_errors[k].tolist(), strict=True):
@@ -82,19 +82,19 @@ class CovariateEffects:
                 with np.errstate(over="ignore"):
                     odds = np.exp([b, b - z * e, b + z * e]).tolist()
                 against = self.references.get(name, "")
-                rows.append((k + 1, name, against, b, e, *odds, ratio, 2 * norm.sf(abs(ratio))))
+                rows.append((k + 1, name, against, b, e, *odds, ratio, 2 * ndtr(-abs(ratio))))
         heads = ("class", "name", "against", "coef", "standard_error", "odds_ratio", "low", "high", "z", "p_value")
         return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
 
     def __str__(self) -> str:
         lines = [f"{'class':<7}{'covariate':<24}{'odds ratio':>11}{'95 % low':>11}{'95 % high':>11}{'p':>9}"]
-        z = float(norm.ppf(0.975))
+        z = float(ndtri(0.975))
         for k in range(1, len(self.coef)):
             for name, b, e in zip(self.names, self.coef[k].tolist(), self.standard_errors[k].tolist(), strict=True):
                 told = f"{name} (against {self.references[name]})" if name in self.references else name
                 with np.errstate(over="ignore"):
                     odds = [f"{value:11.4g}" for value in np.exp([b, b - z * e, b + z * e]).tolist()]
-                p = 2 * norm.sf(abs(b / e)) if e > 0 else np.nan
+                p = 2 * ndtr(-abs(b / e)) if e > 0 else np.nan
                 lines.append(f"{k + 1:<7}{told:<24}{''.join(odds)}{p:9.3g}")
         lines.append("Odds of each class against class 1, for one unit more of a covariate.")
         return "\n".join([*lines, *_told_left_out(self.left_out)])
@@ -169,7 +169,7 @@ class DistalOutcome:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each class and level: estimate, error and interval."""
-        z = float(norm.ppf(0.5 + level / 2))
+        z = float(ndtri(0.5 + level / 2))
         names = self.levels or ("mean",)
         rows = [
             (k + 1, name, x, e, x - z * e, x + z * e)
@@ -180,7 +180,7 @@ class DistalOutcome:
         return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
 
     def __str__(self) -> str:
-        z, names = float(norm.ppf(0.975)), self.levels or ("mean",)
+        z, names = float(ndtri(0.975)), self.levels or ("mean",)
         lines = [f"{'class':<7}{'':<20}{'estimate':>11}{'95 % low':>11}{'95 % high':>11}"]
         for k, (own, errors) in enumerate(zip(self.estimates.tolist(), self.standard_errors.tolist(), strict=True)):
             for name, x, e in zip(names, own, errors, strict=True):
@@ -217,4 +217,4 @@ def wald(values: Array, covariance: Array, size: float = 0.0) -> WaldTest:
         return WaldTest(np.nan, len(values), np.nan)
     df = int(told.sum())
     statistic = float(((values @ directions[:, told]) ** 2 / variances[told]).sum())
-    return WaldTest(statistic, df, float(chi2.sf(statistic, df)) if df else 1.0)
+    return WaldTest(statistic, df, float(chdtrc(df, statistic)) if df else 1.0)

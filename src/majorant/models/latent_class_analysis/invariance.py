@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 from sklearn.base import clone
 
 from majorant._frames import data_frame
@@ -149,4 +149,4 @@ def chi_squared_tests(values: Array, p: NDArray[np.intp]) -> tuple[Array, Array,
     statistics = 2 * (values - values[0]) * np.sign(p - p[0])
     in_order = (df > 0) & (statistics >= -ROUNDED)
     statistics = np.where(in_order, np.maximum(statistics, 0.0), np.nan)
-    return statistics, df, chi2.sf(statistics, df)
+    return statistics, df, chdtrc(df, statistics)

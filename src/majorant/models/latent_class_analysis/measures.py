@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from majorant._frames import data_frame
 from majorant._numbers import counted
@@ -229,7 +229,7 @@ def tests_of_fit(
     for name in ("g2", "x2"):
         value = out[name]
         if df > 0 and value is not None:
-            out[f"{name}_p_value"] = float(chi2.sf(value, df))
+            out[f"{name}_p_value"] = float(chdtrc(df, value))
     return out
 
 
@@ -294,7 +294,7 @@ def bivariate_residuals(
             df = max(size, other_size) - 1
             statistic = _explained(nominal, number, q, weights) if df else np.nan
         if df and np.isfinite(statistic):
-            rows.append((names[a], names[b], statistic, df, statistic / df, float(chi2.sf(statistic, df))))
+            rows.append((names[a], names[b], statistic, df, statistic / df, float(chdtrc(df, statistic))))
     heads = ("first", "second", "statistic", "df", "residual", "p_value")
     return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
 

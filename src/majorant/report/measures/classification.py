@@ -195,6 +195,6 @@ def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.f
     return shares
 
 
-def measure_classification(run: Run, card: ModelCard) -> Classification:
+def measure(run: Run, card: ModelCard) -> Classification:
     """Measure a classification; most numbers are computed when first used."""
     return Classification(run, card)

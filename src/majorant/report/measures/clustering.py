@@ -67,7 +67,7 @@ class Clustering(Partition):
         return measure_silhouettes(self.run.X, self.labels, self.sizes, self.run.estimator)
 
 
-def measure_clustering(run: Run, card: ModelCard) -> Clustering:
+def measure(run: Run, card: ModelCard) -> Clustering:
     """Measure a clustering; most numbers are computed when first used.
 
     Where the distance is the cosine, the rows are shown as what is clustered: divided by their lengths.

@@ -124,6 +124,6 @@ class LatentClasses(Mixture):
         return self.run.estimator.covariate_effects(self.as_fitted, given, self.run.weights, component_labels=labels)
 
 
-def measure_latent_classes(run: Run, card: ModelCard) -> LatentClasses:
+def measure(run: Run, card: ModelCard) -> LatentClasses:
     """Measure a latent class analysis; most numbers are computed when first used."""
     return LatentClasses(run, card)

@@ -123,6 +123,6 @@ class Mixture(Memberships, Partition):
         return points * slope[list(features)] + shift[list(features)]
 
 
-def measure_mixture(run: Run, card: ModelCard) -> Mixture:
+def measure(run: Run, card: ModelCard) -> Mixture:
     """Measure a mixture; most numbers are computed when first used."""
     return Mixture(run, card)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
@@ -286,7 +286,7 @@ class Regression(Memberships):
         if not found:
             return None
         t, j, feature = max(found)
-        chance = float(norm.isf(BEND_BY_CHANCE / 2 / len(found)))
+        chance = float(-ndtri(BEND_BY_CHANCE / 2 / len(found)))
         return (j, feature) if t > chance else None
 
     def residuals(self, component: int) -> Residuals:
@@ -324,6 +324,6 @@ def _curvature(values: Array, residuals: Array, weights: Array) -> float:
     return abs(float(scores.sum())) / error if error > 0 else 0.0
 
 
-def measure_regression(run: Run, card: ModelCard) -> Regression:
+def measure(run: Run, card: ModelCard) -> Regression:
     """Measure a mixture of regressions; most numbers are computed when first used."""
     return Regression(run, card)

@@ -113,6 +113,6 @@ def representation_of(fit: Fit) -> Representation | None:
     return Representation(fit.run, fit.card) if hasattr(fit.run.estimator, "loadings") else None
 
 
-def measure_representation(run: Run, card: ModelCard) -> Representation:
+def measure(run: Run, card: ModelCard) -> Representation:
     """Measure a representation; most numbers are computed when first used."""
     return Representation(run, card)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from majorant.report import numbers
 from majorant.report.measures.memberships import Memberships
@@ -65,7 +65,7 @@ def _stars(term: Term, j: int) -> str:
     """Return the stars of a coefficient by its two-sided test against zero."""
     if term.errors is None or not term.errors[j] > 0:
         return ""
-    p = 2 * norm.sf(abs(term.values[j] / term.errors[j]))
+    p = 2 * ndtr(-abs(term.values[j] / term.errors[j]))
     return next((sign for limit, sign in STARS if p < limit), "")
 
 

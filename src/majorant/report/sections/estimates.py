@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark, shape
@@ -252,7 +252,7 @@ def _tests(rows: Sequence[tuple[Term, int]]) -> list[Column]:
         error = np.nan if term.errors is None else float(term.errors[j])
         errors.append(error if np.isfinite(error) and error > 0 else None)
     ratios = [None if e is None else float(term.values[j]) / e for (term, j), e in zip(rows, errors, strict=True)]
-    p_values = [None if z is None else float(2 * norm.sf(abs(z))) for z in ratios]
+    p_values = [None if z is None else float(2 * ndtr(-abs(z))) for z in ratios]
     return [
         replace(_optional("SE", errors, lambda value: numbers.distance(value)), where="copies"),
         _optional("z", ratios, lambda value: numbers.fixed(value, 2)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
@@ -21,7 +21,7 @@ MOST_POINTS, MOST_QUANTILES = 600, 240
 FEWEST_IN_QUANTILES = 8
 FAR = 3.0
 Y_TITLE = "residual, in \u03c3"
-BEYOND = float(2 * norm.sf(2))
+BEYOND = float(2 * ndtr(-2))
 """Share of normal noise beyond two standard deviations."""
 
 
@@ -114,12 +114,12 @@ def draw_quantiles(size: Size, regression: Regression, shown: list[int]) -> Canv
     """Draw one panel per component: sorted residuals against normal quantiles, and the line of equality."""
     sorted_of = {j: np.sort(regression.residuals(j).values) for j in shown}
     reach = 1.06 * max(2.5, *(float(np.abs(values).max()) for values in sorted_of.values()))
-    far = max(float(norm.ppf(1 - 0.5 / len(values))) for values in sorted_of.values()) * 1.06
+    far = max(float(ndtri(1 - 0.5 / len(values))) for values in sorted_of.values()) * 1.06
     titles, css = _titles(regression, shown)
 
     def draw(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
         values = sorted_of[shown[i]]
-        expected = norm.ppf((np.arange(len(values)) + 0.5) / len(values))
+        expected = ndtri((np.arange(len(values)) + 0.5) / len(values))
         kept = np.unique(
             np.linspace(0, len(values) - 1, min(len(values), MOST_QUANTILES // len(shown))).astype(np.int64)
         )
@@ -138,7 +138,7 @@ def quantiles_headline(regression: Regression, shown: list[int]) -> str:
     found = []
     for j in shown:
         values = regression.residuals(j).values
-        beyond, expected = int((np.abs(values) > FAR).sum()), len(values) * 2 * float(norm.sf(FAR))
+        beyond, expected = int((np.abs(values) > FAR).sum()), len(values) * 2 * float(ndtr(-FAR))
         found.append((beyond - expected - 3 * np.sqrt(expected + 1), beyond, expected, j))
     excess, beyond, expected, j = max(found)
     if excess <= 0:

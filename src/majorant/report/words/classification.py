@@ -7,6 +7,8 @@ import numpy as np
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification
+from majorant.report.section import Header
+from majorant.report.words import facts
 from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 from majorant.report.words.table import rows_of
@@ -47,6 +49,19 @@ def lede(classification: Classification) -> str:
         return f"There is one class, so every {classification.unit} is put into it. {agreement}"
     right = numbers.percent(classification.accuracy)
     return f"Of the {classification.unit}s of the fit {right} are put into their own class. {agreement}"
+
+
+def header(classification: Classification) -> Header:
+    """Return title, lede and five facts of a classification."""
+    base = f"base rate {numbers.percent(classification.base_rate)}"
+    told = (
+        facts.shape(classification),
+        ("Classes", numbers.integer(classification.n_classes), ""),
+        ("Correct on the fit", numbers.percent(classification.accuracy), base),
+        facts.objective(classification),
+        facts.hits(classification),
+    )
+    return Header(plain_title(classification), title(classification), lede(classification), told)
 
 
 def confusion_headline(classification: Classification) -> str:

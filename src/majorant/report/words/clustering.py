@@ -6,9 +6,11 @@ import math
 
 from majorant.report import numbers
 from majorant.report.measures.clustering import Clustering
+from majorant.report.section import Header
+from majorant.report.words import facts
 from majorant.report.words import search as search_words
 from majorant.report.words.grammar import counted, listed, opening, verb
-from majorant.report.words.partition import parts
+from majorant.report.words.partition import parts, plain_title, title
 
 MOST_SIZES_IN_LEDE = 6
 
@@ -16,6 +18,28 @@ MOST_SIZES_IN_LEDE = 6
 def lede(clustering: Clustering) -> str:
     """State what the clusters explain, and how reliable that is."""
     return f"{_explained(clustering)} {_trust(clustering)}"
+
+
+def header(clustering: Clustering) -> Header:
+    """Return title, lede and five facts of a clustering."""
+    explained = clustering.variance_explained
+    told = (
+        facts.shape(clustering),
+        facts.objective(clustering),
+        ("Variance explained", numbers.DASH if math.isnan(explained) else numbers.percent(explained), ""),
+        facts.hits(clustering),
+        _fifth_fact(clustering),
+    )
+    return Header(plain_title(clustering), title(clustering), lede(clustering), told)
+
+
+def _fifth_fact(clustering: Clustering) -> facts.Fact:
+    gap, silhouettes = clustering.gap_to_bound, clustering.silhouettes
+    if gap is not None:
+        return ("Gap to the bound", numbers.percent_at_most(gap), "at most, proved")
+    if silhouettes is not None:
+        return ("Mean silhouette", numbers.fixed(silhouettes.mean, 2), "of 1 at most")
+    return ("Spread", numbers.distance(clustering.spread), "root mean square")
 
 
 def _explained(clustering: Clustering) -> str:

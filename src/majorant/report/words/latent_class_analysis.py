@@ -9,8 +9,11 @@ import numpy as np
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped
 from majorant.report.measures.latent_class_analysis import LatentClasses
+from majorant.report.section import Header
+from majorant.report.words import facts
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words.grammar import capital, counted, listed, verb
+from majorant.report.words.partition import plain_title, title
 
 LARGE_RESIDUAL = 4.0
 MOST_PAIRS, MOST_PAIRS_IN_COPIES = 10, 200
@@ -34,6 +37,11 @@ def lede(classes: LatentClasses) -> str:
     if classes.lacks_covariate.any():
         texts.append("Rows that lack a covariate are assigned to classes by their items and the shares of all rows.")
     return " ".join(texts)
+
+
+def header(classes: LatentClasses) -> Header:
+    """Return title, lede and five facts of a latent class analysis."""
+    return Header(plain_title(classes), title(classes), lede(classes), facts.likelihood(classes))
 
 
 def sizes_headline(classes: LatentClasses) -> str:

@@ -6,9 +6,11 @@ from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.measures.memberships import CLEAR
 from majorant.report.measures.mixture import Mixture
+from majorant.report.section import Header
+from majorant.report.words import facts
 from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
-from majorant.report.words.partition import parts
+from majorant.report.words.partition import parts, plain_title, title
 
 MOST_WEIGHTS_IN_LEDE = 6
 SMALL = 0.05
@@ -23,6 +25,11 @@ def lede(mixture: Mixture) -> str:
             "Its likelihood and criteria say nothing about the data."
         )
     return f"{_shares(mixture)} {search_words.agreement(mixture.search)}"
+
+
+def header(mixture: Mixture) -> Header:
+    """Return title, lede and five facts of a mixture."""
+    return Header(plain_title(mixture), title(mixture), lede(mixture), facts.likelihood(mixture))
 
 
 def _shares(mixture: Mixture) -> str:

@@ -8,6 +8,8 @@ from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.regression import Regression
+from majorant.report.section import Header
+from majorant.report.words import facts
 from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, verb
 
@@ -58,6 +60,11 @@ def lede(regression: Regression) -> str:
         parts = "lines" if regression.has_lines else "components"
         return f"{capital(in_prose(regression.k))} {parts} share the rows: {shares}. {agreement}"
     return f"{' '.join(_line(regression, j) for j in range(regression.k))} {agreement}"
+
+
+def header(regression: Regression) -> Header:
+    """Return title, lede and five facts of a mixture of regressions."""
+    return Header(plain_title(regression), title(regression), lede(regression), facts.likelihood(regression))
 
 
 def _line(regression: Regression, j: int) -> str:

@@ -16,6 +16,8 @@ from majorant.models.harmonium.summary import (
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.representation import Representation
+from majorant.report.section import Header
+from majorant.report.words import facts
 from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 from majorant.report.words.table import rows_of
@@ -71,6 +73,21 @@ def _not_linked(representation: Representation) -> str:
     """Name the views of which rows do not say what they have in common."""
     unlinked = representation.model.certificate_.unlinked
     return f" No row has views of two of these groups: {escaped(groups_in_words(unlinked))}." if unlinked else ""
+
+
+def header(representation: Representation) -> Header:
+    """Return title, lede and five facts of a representation."""
+    views = ("Views", numbers.integer(len(representation.views)), "")
+    explained = representation.r2
+    unit = "mean per row" if representation.model.method_ == "cd" else "penalised, mean per row"
+    told = (
+        facts.shape(representation),
+        views if explained is None else ("R\u00b2", numbers.fixed(explained, 3), "on the rows of the fit"),
+        ("Components", numbers.integer(representation.rank), of_how_many(representation)),
+        facts.objective(representation, unit),
+        facts.hits(representation),
+    )
+    return Header(plain_title(representation), title(representation), lede(representation), told)
 
 
 def _explained(representation: Representation) -> str:

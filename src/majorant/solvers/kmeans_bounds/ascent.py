@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
-from scipy.optimize import nnls
 from scipy.sparse import csr_array, issparse, vstack
 
 from majorant.solvers.kmeans_bounds.multipliers import (
@@ -237,6 +236,8 @@ def least_move(gram: Array, shortfall: Array) -> Array | None:
     half = np.zeros((rank, len(scaled)))
     half[:, pivots - 1] = np.triu(factor)[:rank]
     rows = np.concatenate((half, scaled[None] / size))
+    from scipy.optimize import nnls  # takes time to load, and few bounds need it
+
     aim = np.zeros(len(rows))
     aim[-1] = 1.0
     try:
