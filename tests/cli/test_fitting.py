@@ -18,9 +18,9 @@ import pytest
 
 import majorant as mj
 from majorant.cli import outcome
-from majorant.cli.matrix import Standardisation
 from majorant.cli.request import FitRequest
 from majorant.cli.settings import joined_names, parsed_names
+from majorant.models.units import Standardisation
 from majorant.persistence import load, load_with_extra
 
 Majorant = Callable[..., Any]
@@ -333,3 +333,35 @@ def test_numbers_of_clusters_are_compared_by_the_silhouette(majorant: Majorant, 
     table = pl.read_csv("run/tables/criterion.csv")
     assert table.columns == ["Clusters", "silhouette", "SSE", "stability", "gap"]
     assert table["SSE"].is_sorted(descending=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "used"),
+    [
+        (["gaussian-mixture"], {"drop": 38, "fit": 39}),
+        (["latent-class-analysis"], {"drop": 38, "fit": 39}),
+        (["kmeans"], {"drop": 38}),
+        (["regression-mixture", "--target", "y"], {"drop": 37}),
+        (["harmonium", "--target", "y", "--set", "l2=1"], {"drop": 37}),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_what_becomes_of_gaps_is_chosen_for_targets_too(
+    majorant: Majorant, tmp_path: Path, model: list[str], used: dict[str, int]
+) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 3)).round(2) + np.repeat([[0.0], [5.0]], 20, axis=0)
+    frame = pl.DataFrame(rows, schema=["a", "b", "y"]).with_row_index()
+    frame = frame.with_columns(
+        a=pl.when(pl.col("index").is_in([3, 7])).then(None).otherwise("a"),
+        b=pl.when(pl.col("index") == 7).then(None).otherwise("b"),
+        y=pl.when(pl.col("index") == 12).then(None).otherwise("y"),
+    )
+    columns = ["a", "b", "y"] if "--target" in model else ["a", "b"]
+    frame.select(columns).write_csv(tmp_path / "t.csv")
+    fit = ["fit", model[0], "t.csv", *model[1:], "--k", "2", "--no-report", "--force"]
+    for how in ("drop", "fit", "fail"):
+        answer = majorant(*fit, "--missing", how, "--out", how)
+        if how in used:
+            assert f"t.csv, {used[how]} rows used, {40 - used[how]} left out" in answer.out, (how, answer)
+        else:
+            assert answer.status == 2 and ("values are missing" if how == "fail" else "needs every value") in answer.err

@@ -98,9 +98,9 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
     assert found["row"].to_list() == list(range(1, 151))
     proba = direct.predict_proba(kept.select(model.items_.names), gating=given)
     np.testing.assert_allclose(found.filter(pl.col("row") != 10)[:, -1].to_numpy(), proba[:, -1], atol=1e-6)
-    asked = ["fit", "latent-class-analysis", "items.csv", "--k", "2", "--covariates", "age,sex", "--missing", "error"]
+    asked = ["fit", "latent-class-analysis", "items.csv", "--k", "2", "--covariates", "age,sex", "--missing", "fail"]
     done = CliRunner().invoke(app, [*asked, "--out", "none"])
-    assert isinstance(done.exception, CommandError) and "1 of 150 rows lacks a covariate" in str(done.exception)
+    assert isinstance(done.exception, CommandError) and "values are missing in" in str(done.exception)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
         (("latent-class-analysis", "--covariates", "times", "--features", "times,asked"), "cannot be"),
         (("kmeans", "--covariates", "times"), "takes no --covariates"),
         (("latent-class-analysis", "--covariates", "times", "--missing", "-99"), "is told by --na -99"),
-        (("kmeans", "--missing", "drop"), "takes no --missing"),
+        (("kmeans", "--missing", "fit"), "needs every value"),
     ],
 )
 def test_covariates_that_cannot_be_are_refused(table: pl.DataFrame, arguments: tuple[str, ...], message: str) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from majorant.cli import STOPPED
+from majorant.cli import STOPPED, load_scikit_learn
 from majorant.cli.completion import model_names, parameter_settings
 from majorant.cli.errors import CommandError, did_you_mean
 
@@ -28,7 +28,7 @@ Table = Annotated[
     typer.Argument(metavar="TABLE", help="CSV, TSV, Excel, Parquet, Arrow or .npz file; - for standard input."),
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
-DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="The same as --missing drop.")]
 Keep = Annotated[
     str | None,
     typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.'),
@@ -202,7 +202,10 @@ def fit(
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(metavar="drop|error", help="What becomes of rows that lack a covariate, for models that take it."),
+        typer.Option(
+            metavar="drop|fit|fail",
+            help="Rows with missing values, of a target too: left out, fitted where the model can, or an error.",
+        ),
     ] = None,
     offset: Annotated[
         str | None,
@@ -317,7 +320,7 @@ def fit(
         method=method,
         assignment=assignment,
         invariance_tests=invariance_tests,
-        missing=missing,
+        missing="drop" if drop_missing and missing is None else missing,
         offset=offset,
         trials=trials,
         k=None if k is None else parsed_size(k),
@@ -336,14 +339,14 @@ def fit(
         views=views,
         settings=tuple(settings or ()),
         random_state=random_state,
-        drop_missing=drop_missing,
         force=force,
         resume=resume,
         report=not no_report,
         quiet=quiet,
     )
     table_read = checked(request)
-    from majorant.cli.outcome import fit_and_write  # its libraries take time to load: mistakes are told before
+    load_scikit_learn()  # which takes time: mistakes are told before
+    from majorant.cli.outcome import fit_and_write
 
     run = fit_and_write(request, table_read)
     return STOPPED if run.is_stopped else 0
@@ -362,6 +365,7 @@ def predict(
     reading: dict[str, Any],
 ) -> None:
     """Apply a run's model to a new table."""
+    load_scikit_learn()
     from majorant.cli.messages import written
     from majorant.cli.predict import predict_and_write
     from majorant.cli.settings import parsed_names
@@ -393,6 +397,7 @@ def forecast(
     reading: dict[str, Any],
 ) -> None:
     """Say what follows the series of a table: means, intervals, and probabilities of the states."""
+    load_scikit_learn()
     from majorant.cli.forecast import forecast_and_write
     from majorant.cli.messages import written
 
@@ -405,6 +410,7 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
 ) -> None:
     """Show two runs side by side: objectives, criteria, and how far their parts agree."""
+    load_scikit_learn()
     from majorant.cli.compare import compared
 
     print(compared(first, second))
@@ -413,6 +419,7 @@ def compare(
 @app.command()
 def report(run: Run) -> None:
     """Write the report of a run again; its table must still be there."""
+    load_scikit_learn()
     from majorant.cli.messages import labelled
     from majorant.cli.report import rewrite_report
 

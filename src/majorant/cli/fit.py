@@ -22,12 +22,11 @@ from majorant.cli.categories import Categories
 from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
 from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
-from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
+from majorant.cli.formulas import check_options, complete_rows, formula_text, used_rows, wants_formula
 from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import (
     Columns,
     Matrix,
-    Standardisation,
     build_matrix,
     check_column,
     check_there,
@@ -43,6 +42,7 @@ from majorant.cli.series import in_order, series_formula, series_matrix, with_ga
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable
 from majorant.formulas import Formula, quoted
+from majorant.models.units import Standardisation
 from majorant.registry import ESTIMATORS, ModelCard
 from majorant.report.sections.columns import ColumnUse
 from majorant.results.select import criterion_of, default_criterion, has_criterion, models_with, select
@@ -196,7 +196,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
     equal = (
         request.equal_items[0] if request.equal_items in (("all",), ("none",)) else list(request.equal_items) or None
     )
-    own = {"population": request.population, "equal_items": equal, "missing": request.missing}
+    own = {"population": request.population, "equal_items": equal}
     estimator.set_params(**{name: value for name, value in own.items() if value is not None})
     if (equal is not None or request.invariance_tests) and estimator.population is None:
         raise CommandError("--equal-items and --invariance-tests compare populations.", "Name them with --population.")
@@ -217,6 +217,8 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         frame = matrix.as_seen(columns, units)
         keywords = {"sample_weight": matrix.weights, "bags": matrix.bags, **matrix.given}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
+    if request.missing == "fail":
+        complete_rows(table, [name for name in columns.all if name in table.frame.columns], False, option=None)
     if _is_unsized(request, card):
         raise CommandError(
             f"how many {plural_of(card.part)}? Sizes cannot be compared by silhouettes of weighted rows.",
@@ -320,7 +322,7 @@ def _by_columns(
         views = read_views(request.views, table, others)
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
-        return columns, view_matrix(table, columns, views, request.drop_missing, has_labels), []
+        return columns, view_matrix(table, columns, views, request.missing == "drop", has_labels), []
     later = request.later(table.frame.columns)
     covariates = () if later.covariates else request.covariates
     columns = Columns((), covariates=covariates, labels=request.component_labels, later=later)
@@ -334,7 +336,7 @@ def _by_columns(
         _set_ordinal(estimator, request.reading.orders(table.frame), columns.features)
         check_covariates(columns)
         matrix, said = with_covariates(
-            table, columns, lambda part: item_matrix(part, columns, request.drop_missing), estimator
+            table, columns, lambda part: item_matrix(part, columns, request.missing == "drop"), estimator
         )
         return columns, matrix, said
     if card.in_order:
@@ -343,7 +345,7 @@ def _by_columns(
             choose_features(table, request.features, roles, roles), time=request.time, sequence=request.sequence
         )
         series = in_order(table, columns)
-        return columns, series_matrix(series, columns, request.drop_missing), list(series.said)
+        return columns, series_matrix(series, columns, request.missing == "drop"), list(series.said)
     labels = (request.target if has_labels else None, request.bag, *text)
     describes = card.kind in ("clustering", "mixture", "representation") and request.target is None
     ids = id_columns(table.frame, table.frame.columns) if describes else ()
@@ -355,11 +357,11 @@ def _by_columns(
         bag=request.bag,
     )
     check_covariates(columns)
-    keeps_missing = allows_missing(estimator) and not request.drop_missing
+    keeps_missing = allows_missing(estimator) and request.missing != "drop"
     matrix, said = with_covariates(
         table,
         columns,
-        lambda part: build_matrix(part, columns, keeps_missing, request.drop_missing, has_labels),
+        lambda part: build_matrix(part, columns, keeps_missing, request.leaves_out, has_labels),
         estimator,
     )
     check_bags(table, columns, matrix)
@@ -399,7 +401,7 @@ def _series_by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, 
         text = f"cbind({targets}) ~ 1"
     formula = series_formula(text, series, gating)
     columns = Columns(tuple(formula.names), time=request.time, sequence=request.sequence)
-    matrix = series_matrix(series, columns, request.drop_missing, formula=formula)
+    matrix = series_matrix(series, columns, request.missing == "drop", formula=formula)
     keywords = {**matrix.given, **({} if gating is None else {"gating": gating})}
     return Given(series.table.frame, None, keywords, text), columns, matrix, list(series.said)
 
@@ -407,7 +409,7 @@ def _series_by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:
     """Apply a formula to the table, so that errors in it are reported before the fit."""
     text = formula_text(request, table)
-    used = used_rows(table, text, request.roles, request.weights, request.drop_missing)
+    used = used_rows(table, text, request.roles, request.weights, request.leaves_out)
     others = [] if request.weights is None else [request.weights]
     formula, rows = used.told(lambda: Formula.learn(text, used.frame, **request.roles, others=others))
     weights = None if request.weights is None else used.frame[request.weights].cast(pl.Float64).to_numpy()

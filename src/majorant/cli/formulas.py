@@ -24,7 +24,7 @@ from majorant.cli.matrix import (
     refuse_spoilt,
 )
 from majorant.cli.request import FitRequest
-from majorant.cli.settings import known_models
+from majorant.cli.settings import allows_missing, known_models
 from majorant.cli.tables import SourceTable
 from majorant.formulas import Formula, RowError, columns_needed, quoted
 from majorant.registry import ESTIMATORS, ModelCard, card_of
@@ -84,7 +84,6 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         "outcomes": request.outcomes or None,
         "method": request.method,
         "assignment": request.assignment,
-        "missing": request.missing,
         "bag": request.bag,
         "views": request.views,
         "weights": request.weights,
@@ -93,11 +92,14 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         if given is not None and not takes_option(ESTIMATORS[card.name], name):
             able = [other for other in known_models() if takes_option(ESTIMATORS[other], name)]
             raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
-    if request.missing not in (None, "drop", "error"):
+    if request.missing not in (None, "drop", "fit", "fail"):
         raise CommandError(
-            f'--missing says what becomes of rows that lack a covariate, drop or error; got "{request.missing}".',
+            f'--missing says what becomes of rows with missing values, drop, fit or fail; got "{request.missing}".',
             f"What stands in the file where a cell is missing is told by --na {request.missing}.",
         )
+    if request.missing == "fit" and request.views is None and not _fits_gaps(card):
+        able = [other for other, known in known_models().items() if _fits_gaps(known)]
+        raise CommandError(f"{card.title} needs every value: --missing drop.", f"Models that do not: {listed(able)}.")
     for name, given in (("time", request.time), ("sequence", request.sequence)):
         if given is not None and not card.in_order:
             able = [other for other, known in known_models().items() if known.in_order]
@@ -186,6 +188,10 @@ def formula_refusals(rows: NDArray[np.int64] | None = None, name: str = "") -> I
         raise CommandError(sentence(str(error))) from error
 
 
+def _fits_gaps(card: ModelCard) -> bool:
+    return card.takes_text or allows_missing(ESTIMATORS[card.name]())
+
+
 def takes_option(cls: type[Any], option: str) -> bool:
     """Return whether the models of a class take an option of ``majorant fit``."""
     if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
@@ -198,5 +204,5 @@ def takes_option(cls: type[Any], option: str) -> bool:
     if option == "component-labels" and (hasattr(cls, "fit_formula") or card_of(cls).in_order):
         return False
     name = {"bag": "bags", "weights": "sample_weight", "covariates": "gating"}.get(option, option.replace("-", "_"))
-    of_model = option in ("family", "views", "population", "equal-items", "missing")
+    of_model = option in ("family", "views", "population", "equal-items")
     return name in signature(cls if of_model else cls.fit).parameters

@@ -14,6 +14,7 @@ from majorant.cli.errors import CommandError, NoRowsLeftError, did_you_mean, lis
 from majorant.cli.later import NO_LATER_STEPS, LaterSteps
 from majorant.cli.tables import SourceTable
 from majorant.cli.text_tables import is_number, options_for_numbers
+from majorant.models.units import Standardisation
 from majorant.summary import counted
 
 Array = NDArray[np.float64]
@@ -156,30 +157,6 @@ class Matrix:
         if self.frame is not None:
             return self.frame
         return feature_frame(columns.features, self.values if units is None else units.apply(self.values))
-
-
-@dataclass(frozen=True)
-class Standardisation:
-    """Mean and standard deviation of every feature (1 for a constant one)."""
-
-    means: Array
-    scales: Array
-
-    @classmethod
-    def of(cls, values: Array, weights: Array | None = None) -> Standardisation:
-        """Compute means and deviations of some rows; missing values do not count."""
-        present = ~np.isnan(values)
-        shares = present * (np.ones(len(values)) if weights is None else weights / weights.max())[:, None]
-        shares = shares / shares.sum(axis=0)
-        known = np.where(present, values, 0.0)
-        means = (shares * known).sum(axis=0)
-        scales = np.sqrt((shares * (known - means) ** 2).sum(axis=0))
-        constant = scales <= 1e-12 * np.maximum(np.abs(known).max(axis=0), np.finfo(float).tiny)
-        return cls(means, np.where(constant, 1.0, scales))
-
-    def apply(self, values: Array) -> Array:
-        """Return the rows with mean 0 and standard deviation 1."""
-        return (values - self.means) / self.scales
 
 
 def choose_features(

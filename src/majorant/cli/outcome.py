@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import json
 import math
@@ -175,9 +176,10 @@ def _assigned(run: FittedRun) -> dict[str, Any]:
 
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
     try:
-        estimator = (
-            run.estimator if recipe.standardisation is None else with_feature_names(run.estimator, recipe.feature_names)
-        )
+        estimator = run.estimator
+        if recipe.standardisation is not None:
+            estimator = copy.copy(with_feature_names(estimator, recipe.feature_names))
+            estimator.units_ = recipe.standardisation
         save(estimator, path, extra=recipe.to_state())
     except UnsavableError as error:
         raise CommandError(f"the model cannot be saved: {error}.") from error
@@ -192,7 +194,7 @@ def _recipe(run: FittedRun) -> Recipe:
     return Recipe(
         run.columns,
         run.standardisation,
-        request.drop_missing,
+        request.missing == "drop",
         printable(os.path.relpath(request.table.absolute(), request.out.absolute())),
         run.table.name,
         run.table.checksum,

@@ -64,7 +64,6 @@ class FitRequest:
     views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
-    drop_missing: bool = False
     force: bool = False
     resume: bool = False
     report: bool = True
@@ -74,6 +73,11 @@ class FitRequest:
     def compares(self) -> bool:
         """Whether several sizes or settings are fitted and compared."""
         return isinstance(self.k, range) or bool(self.vary)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows that lack what the model needs are left out; otherwise they are an error."""
+        return self.missing in ("drop", "fit")
 
     @property
     def roles(self) -> dict[str, str]:
@@ -154,7 +158,6 @@ class FitRequest:
         options += self.reading.options
         options += [("--views", str(self.views))] if self.views else []
         options += [("--set", setting) for setting in self.settings]
-        options += [("--drop-missing",)] if self.drop_missing else []
         options += [("--random-state", str(self.random_state))]
         options += [("--no-report",)] if not self.report else []
         options += [("--out", str(self.out))]

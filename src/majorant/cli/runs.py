@@ -21,8 +21,9 @@ from majorant._atomic import abandoned, draft_of, remove_abandoned
 from majorant.cli.categories import Categories
 from majorant.cli.errors import CommandError
 from majorant.cli.later import NO_LATER_STEPS, LaterSteps
-from majorant.cli.matrix import Columns, Standardisation
+from majorant.cli.matrix import Columns
 from majorant.cli.text_tables import AS_USUAL, Reading
+from majorant.models.units import SUFFIX, Standardisation
 from majorant.results.selection import Selection
 
 MODEL = "model.majorant"
@@ -160,7 +161,7 @@ class Recipe:
     def feature_names(self) -> tuple[str, ...]:
         """Feature names of the saved model; standardised ones have other names, so that raw columns are rejected."""
         names = self.columns.features
-        return names if self.standardisation is None else tuple(f"{name} (standardised)" for name in names)
+        return names if self.standardisation is None else tuple(name + SUFFIX for name in names)
 
     def to_state(self) -> dict[str, Any]:
         """Return the state as plain values, for saving."""
@@ -239,6 +240,7 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
         ) from error
     except OSError as error:
         raise CommandError(f"{folder / MODEL} cannot be opened: {error.strerror}.") from error
+    vars(estimator).pop("units_", None)  # rows are standardised here
     return with_feature_names(estimator, recipe.columns.features), recipe
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import wraps
 from inspect import isfunction, signature
@@ -72,9 +73,26 @@ def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
         weights: Any = tables.get("sample_weight")
         if weights is not None and method.__module__.startswith("sklearn"):  # its scores take negative ones
             check_sample_weight(weights, np.size(weights))
+        if getattr(tables.get("self"), "units_", None) is not None:
+            return _in_units_of_the_table(method, tables)
         return method(*arguments, **keywords)
 
     return checked
+
+
+def _in_units_of_the_table(method: Callable[..., R], arguments: dict[str, Any]) -> R:
+    """Call a method of a model of standardised columns with rows in the units of the table."""
+    model = arguments.pop("self")
+    plain = copy(model)
+    units = vars(plain).pop("units_")
+    is_fit = method.__name__.startswith("fit")
+    if "X" in arguments and not is_fit:
+        arguments["X"] = units.of_table(arguments["X"], plain._feature_names())
+    result = method(plain, **arguments)
+    vars(model).update(vars(plain))
+    if is_fit:
+        del model.units_
+    return model if result is plain else result
 
 
 class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -86,6 +104,9 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         Every start of the fit, how many reached the best optimum, and how far the second one is.
     trace_ : Trace
         Objective and bound of every iteration of the best start.
+    units_ : Standardisation
+        Of a model that ``majorant fit --standardise`` saved: means and scales of the columns, which methods apply to
+        the rows that they are given. Estimates are of standardised columns.
     """
 
     search_: SearchReport
