@@ -41,6 +41,7 @@ def test_every_column_is_told(majorant: Callable[..., Any], tmp_path: Path) -> N
     for sentence in (
         "left out, looks like an id: sample",
         "left out, text, another in every row: bird",
+        "--id bird writes the names of the rows beside the results",
         "left out, a date: seen",
         "left out, text: sex",
         '"inches": says what "size" says (correlation above 0.999)',
@@ -108,3 +109,18 @@ def test_a_bound_that_is_out_of_reach_is_told_without_a_warning(majorant: Callab
     pl.DataFrame(X, schema=[f"q{i}" for i in range(40)]).write_csv(tmp_path / "t.csv")
     answer = majorant("fit", "kmeans", "t.csv", "--k", "3", "--set", "effort=fast", "--out", "run", "--no-report")
     assert (answer.status, answer.err) == (0, "")
+
+
+@pytest.mark.parametrize("model", ["kmeans", "regression-mixture", "discriminative-latent-classes"])
+def test_row_names_of_r_are_no_feature_and_can_be_kept(
+    majorant: Callable[..., Any], tmp_path: Path, model: str
+) -> None:
+    birds = table().select("bird", "sample", "size", "income", "sex").rename({"bird": ""})
+    birds.write_csv(tmp_path / "birds.csv")
+    target = {"regression-mixture": ["--target", "income"], "discriminative-latent-classes": ["--target", "sex"]}
+    answer = majorant("fit", model, "birds.csv", *target.get(model, []), "--k", "2", "--id", "", "--out", "run")
+    assert answer.status == 0 and "left out, looks like an id: sample" in answer.out
+    assert "sample" not in load("run/model.majorant").feature_names_in_
+    assert pl.read_csv("run/assignments.csv").columns[:2] == ["row", ""]
+    assert majorant("predict", "run", "birds.csv", "--out", "p.csv").status == 0
+    assert pl.read_csv("p.csv").columns[:2] == ["row", ""]

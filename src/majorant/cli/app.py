@@ -69,7 +69,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
     for option, value in pairwise([*arguments, "--"]):
         # the parser would take it for an option that was not given, and a script's empty variable go unnoticed
-        if option.startswith("--") and (value == "" or option.endswith("=")):
+        is_name = option in ("--id", "--keep")  # which a column of row names may lack
+        if option.startswith("--") and ((value == "" and not is_name) or option.endswith("=")):
             raise CommandError(f"{option.rstrip('=')} is empty.", "Give it a value, or leave it out.")
     model = _asked_about(arguments)
     if model is not None:

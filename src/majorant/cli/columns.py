@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from majorant.cli.tables import SourceTable
 from majorant.cli.text_tables import options_for_numbers
 from majorant.report.sections.columns import LEFT_OUT, ColumnUse
 
+NAMES_ROWS = "another in every row"
 SAME = 0.999
 """Correlation from which on two columns say the same."""
 SKEWED = 3.0
@@ -62,7 +64,7 @@ def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
             return [f"text whose numbers need {options}"]
         n_levels = known.n_unique() if not (column.dtype.is_nested() or column.dtype == pl.Object) else 0
         return (
-            [f"text, another in {'every' if n_levels == len(known) else 'almost every'} row"]
+            [f"text, {NAMES_ROWS if n_levels == len(known) else 'another in almost every row'}"]
             if (n_levels > max(20, 0.9 * len(known)))
             else ["text"]
         )
@@ -106,6 +108,10 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
         if use.is_left_out and use.notes:
             by_reason.setdefault("; ".join(use.notes), []).append(use.name or '""')
     lines = [f"left out, {reason}: {listed(names)}" for reason, names in by_reason.items()]
+    names = next((use.name for use in uses if use.is_left_out and NAMES_ROWS in "; ".join(use.notes)), None)
+    if names is not None:
+        shown = shlex.quote(names) if names else '""'
+        lines.append(f"--id {shown} writes the names of the rows beside the results")
     noted: dict[str, list[str]] = {}
     for use in uses:
         if not use.is_left_out and use.use == "feature":

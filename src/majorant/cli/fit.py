@@ -347,8 +347,7 @@ def _by_columns(
         series = in_order(table, columns)
         return columns, series_matrix(series, columns, request.missing == "drop"), list(series.said)
     labels = (request.target if has_labels else None, request.bag, *text)
-    describes = card.kind in ("clustering", "mixture", "representation") and request.target is None
-    ids = id_columns(table.frame, table.frame.columns) if describes else ()
+    ids = id_columns(table.frame, table.frame.columns)
     columns = replace(
         columns,
         features=choose_features(table, request.features, others, labels, ids=ids),

@@ -20,6 +20,7 @@ from majorant.cli.matrix import (
     check_there,
     check_weights,
     choose_features,
+    id_columns,
     incomplete_rows,
     refuse_spoilt,
 )
@@ -128,7 +129,8 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
     check_column(table, request.target)
     others = [name for name in (request.target, request.weights) if name is not None]
     roles = [] if request.features else _needed(table, f"{quoted(request.target)} ~ 1", request.roles)
-    features = choose_features(table, request.features, others, passed_over=roles)
+    ids = id_columns(table.frame, table.frame.columns)
+    features = choose_features(table, request.features, others, passed_over=roles, ids=ids)
     return f"{quoted(request.target)} ~ {' + '.join(map(quoted, features)) or '1'}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -222,7 +223,7 @@ def refuse_spoilt(
     raise CommandError(
         f'column "{name}" of {table.name} is numeric save for {len(wrong)} of {counted(n_given, "cell")}: '
         f'row {wrong[0] + 1} holds "{text}".',
-        f'Correct what is wrong, and leave a cell empty if its value is missing, as "{text}" may mean. {advice}',
+        f'Correct what is wrong. If "{text}" means a missing value, --na {shlex.quote(text)} says so. {advice}',
     )
 
 

@@ -62,7 +62,7 @@ def parsed_size(text: str) -> int | range:
 
 def parsed_names(text: str) -> tuple[str, ...]:
     """Parse names separated by commas; a name that contains a comma is in double quotes."""
-    return tuple(next(csv.reader([text], skipinitialspace=True), []))
+    return tuple(next(csv.reader([text], skipinitialspace=True), [])) or ("",)
 
 
 def joined_names(names: Sequence[str]) -> str:
