@@ -27,7 +27,7 @@ from majorant.summary import counted
 
 if TYPE_CHECKING:
     from majorant.models.hidden_markov.formula import SeriesFormula
-from majorant.models.hidden_markov.times import MOST_GAPS, Times, UnreadTimeError, lacking, long_steps, read_times
+    from majorant.models.hidden_markov.times import Times
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,7 @@ def gaps_ahead(before: Series, after: Series, time: str) -> tuple[str, ...]:
         If their times are of another kind, or not later.
     """
     from majorant.models.hidden_markov.ahead import check_later
+    from majorant.models.hidden_markov.times import UnreadTimeError, read_times
 
     columns = [series.table.frame[time] for series in (before, after)]
     try:
@@ -197,6 +198,8 @@ def times_of(table: SourceTable, name: str) -> Times:
 
 
 def _read(table: SourceTable, name: str, column: pl.Series) -> Times:
+    from majorant.models.hidden_markov.times import UnreadTimeError, read_times
+
     is_known = is_numeric(column) or column.dtype.is_temporal()
     try:
         return read_times(column.to_numpy() if is_known else column.cast(pl.String).to_list())
@@ -223,6 +226,8 @@ def with_gaps_filled(table: SourceTable, time: str | None, sequence: str | None)
     CommandError
         If times are not known or not even.
     """
+    from majorant.models.hidden_markov.times import lacking
+
     if time is None:
         raise CommandError("--fill-gaps needs times: name their column with --time.")
     series = in_order(table, Columns((), time=time, sequence=sequence))
@@ -261,6 +266,8 @@ def _gaps(
     unit: str,
 ) -> tuple[str, ...]:
     """Return a sentence on steps of time that are longer than the usual one; refuse steps of no length."""
+    from majorant.models.hidden_markov.times import MOST_GAPS, long_steps
+
     inner, steps, long = long_steps(times, codes)
     assert columns.time is not None
     if (steps == 0).any():
