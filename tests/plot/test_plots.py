@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -17,6 +18,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Ellipse
 from scipy.integrate import trapezoid
 from scipy.stats import chi2, multivariate_normal
+from sklearn.metrics import roc_auc_score, silhouette_samples
 
 import majorant as mj
 from majorant.plot.style import COLOURS, colour, mark
@@ -281,3 +283,45 @@ def test_a_series_is_drawn_by_state_with_its_times_and_forecast() -> None:
     assert len(mj.plot.series(model, table[["y"]], lengths=[30, 30], n_steps=0).collections) == 2
     with pytest.raises(ValueError, match="no feature 'z'"):
         mj.plot.series(model, table, "z", **rows_of)
+
+
+def test_silhouettes_are_drawn_by_part_from_high_to_low() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [4.0], [9.0]], 20, axis=0)
+    model = mj.KMeans(3, random_state=0).fit(X)
+    ax = mj.plot.silhouettes(model, X)
+    render(ax)
+    heights = np.array([bar.get_height() for bar in ax.patches])
+    values = silhouette_samples(X, model.labels_)
+    expected = [np.sort(values[model.labels_ == part])[::-1] for part in range(3)]
+    np.testing.assert_allclose(heights, np.concatenate(expected), atol=1e-12)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+    assert ax.get_legend_handles_labels()[1] == [f"mean {values.mean():.2f}"]
+    with pytest.raises(ValueError, match="at least two parts"):
+        mj.plot.silhouettes(mj.KMeans(1).fit(X), X)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_roc_curves_have_the_areas_of_scikit_learn(n_classes: int) -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(n_classes, size=90)
+    X = np.column_stack([y + random.normal(size=90), y % 2 + random.normal(size=90)])
+    model = mj.DiscriminativeLatentClasses(2, random_state=0).fit(X, y)
+    ax = mj.plot.roc(model, X, y)
+    render(ax)
+    shown = range(3) if n_classes == 3 else [1]
+    areas = [roc_auc_score(y == c, model.predict_proba(X)[:, c]) for c in shown]
+    assert ax.get_legend_handles_labels()[1] == [f"{c}: area {a:.2f}" for c, a in zip(shown, areas, strict=True)]
+    with pytest.raises(TypeError, match="probabilities of classes; KMeans has none"):
+        mj.plot.roc(mj.KMeans(2).fit(X), X, y)
+
+
+def test_every_picture_of_the_report_can_be_drawn_alone(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3)) + np.repeat([[0.0], [4.0], [9.0]], 20, axis=0)
+    model = mj.KMeans(3, random_state=0).fit(X)
+    for name, drawn in model.report(X).figures.items():
+        found = mj.plot.picture(model, X, name)
+        assert found == drawn and found._repr_svg_().startswith("<svg")
+        found.save(tmp_path / "one.svg")
+        assert (tmp_path / "one.svg").read_text(encoding="utf-8") == drawn
+    with pytest.raises(ValueError, match=r"no picture 'quantiles'; it has .*silhouettes"):
+        mj.plot.picture(model, X, "quantiles")

@@ -9,6 +9,7 @@ from majorant.plot.fits import convergence, criterion, starts
 from majorant.plot.parts import classification, density, uncertainty
 from majorant.plot.profile import class_profile
 from majorant.plot.profiles import profiles
+from majorant.plot.quality import picture, roc, silhouettes
 from majorant.plot.regression import regression
 from majorant.plot.series import series
 
@@ -19,9 +20,12 @@ __all__ = [
     "criterion",
     "density",
     "embedding",
+    "picture",
     "profiles",
     "regression",
+    "roc",
     "series",
+    "silhouettes",
     "starts",
     "uncertainty",
 ]

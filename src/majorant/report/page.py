@@ -14,7 +14,7 @@ from pathlib import Path
 from majorant import __version__
 from majorant._numbers import article
 from majorant.registry import ModelCard, card_of, named
-from majorant.report.figures import figures
+from majorant.report.figures import Picture, figures
 from majorant.report.html import escaped, facts, shortened
 from majorant.report.kinds import KINDS, LAST, builders, own
 from majorant.report.run import Run
@@ -33,13 +33,13 @@ class Report:
         The page.
     tables : mapping of str to Table
         The tables on it by name; each has ``to_csv()``, ``to_latex()`` and ``to_html()``.
-    figures : mapping of str to str
-        The pictures on it by name of their section, each as an SVG file that opens alone.
+    figures : mapping of str to Picture
+        The pictures on it by name of their section, each as an SVG file that opens alone and that a notebook shows.
     """
 
     html: str
     tables: Mapping[str, Table]
-    figures: Mapping[str, str]
+    figures: Mapping[str, Picture]
 
     def __repr__(self) -> str:
         return f"Report({len(self.html.encode()) // 1000} kB, tables {', '.join(self.tables)})"
