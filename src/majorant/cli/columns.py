@@ -108,7 +108,14 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
         if use.is_left_out and use.notes:
             by_reason.setdefault("; ".join(use.notes), []).append(use.name or '""')
     lines = [f"left out, {reason}: {listed(names)}" for reason, names in by_reason.items()]
-    names = next((use.name for use in uses if use.is_left_out and NAMES_ROWS in "; ".join(use.notes)), None)
+    names = next(
+        (
+            use.name
+            for use in uses
+            if use.is_left_out and any(NAMES_ROWS in note for note in use.notes) and "an id" not in use.notes
+        ),
+        None,
+    )
     if names is not None:
         shown = shlex.quote(names) if names else '""'
         lines.append(f"--id {shown} writes the names of the rows beside the results")

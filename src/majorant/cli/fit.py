@@ -347,7 +347,7 @@ def _by_columns(
         series = in_order(table, columns)
         return columns, series_matrix(series, columns, request.missing == "drop"), list(series.said)
     labels = (request.target if has_labels else None, request.bag, *text)
-    ids = id_columns(table.frame, table.frame.columns)
+    ids = id_columns(table.frame, table.frame.columns, by_name=request.target is not None)
     columns = replace(
         columns,
         features=choose_features(table, request.features, others, labels, ids=ids),

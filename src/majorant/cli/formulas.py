@@ -129,7 +129,7 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
     check_column(table, request.target)
     others = [name for name in (request.target, request.weights) if name is not None]
     roles = [] if request.features else _needed(table, f"{quoted(request.target)} ~ 1", request.roles)
-    ids = id_columns(table.frame, table.frame.columns)
+    ids = id_columns(table.frame, table.frame.columns, by_name=True)
     features = choose_features(table, request.features, others, passed_over=roles, ids=ids)
     return f"{quoted(request.target)} ~ {' + '.join(map(quoted, features)) or '1'}"
 

@@ -275,14 +275,14 @@ def is_numeric(column: pl.Series) -> bool:
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
 
 
-def id_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def id_columns(frame: pl.DataFrame, names: Sequence[str], *, by_name: bool = False) -> list[str]:
     """Return the columns that number the rows: whole and all distinct with a name that says so, or counting up by one.
 
-    A count may begin again, as within groups.
+    A count may begin again, as within groups. `by_name` leaves counts out, as a target may depend on the day.
     """
     named = [name for name in names if name.lower().rstrip("_ ") in _NAMES_OF_IDS]
     named = [n for n in named if frame[n].dtype.is_integer() and frame[n].n_unique() == frame.height]
-    return [name for name in names if name in named or _counts_up(frame[name])]
+    return [name for name in names if name in named or (not by_name and _counts_up(frame[name]))]
 
 
 def _counts_up(column: pl.Series) -> bool:

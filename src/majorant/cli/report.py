@@ -123,7 +123,7 @@ def write_report(
     made = report(run)
     with replacing(path) as stream:
         stream.write(made.html.encode("utf-8"))
-    files = {f"{FIGURES}/{name}.svg": text for name, text in made.figures.items()}
+    files: dict[str, str] = {f"{FIGURES}/{name}.svg": text for name, text in made.figures.items()}
     for name, table in made.tables.items():
         files |= {f"{TABLES}/{name}.csv": table.to_csv(), f"{TABLES}/{name}.tex": table.to_latex()}
     for name, text in files.items():

@@ -17,6 +17,8 @@ from majorant.results.matching import adjusted_rand
 
 MOST_ROWS = 2000
 N_RESAMPLES = 5
+MOST_BOUNDED = 300
+"""Rows up to which the bound of every size takes tenths of a second at most."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def trust_in(model: Any, X: Any) -> dict[str, float]:
         found.append(adjusted_rand(table))
     told = {"stability": float(np.median(found))} if found else {}
     is_quick = hasattr(model, "certify") and "effort" in signature(model.certify).parameters
-    if is_quick and rows.shape[0] <= MOST_ROWS and not issparse(rows):
+    if is_quick and rows.shape[0] <= MOST_BOUNDED and not issparse(rows):
         told["gap"] = float(model.certify(rows, effort="fast").gap)
     return {name: value for name, value in told.items() if np.isfinite(value)}
 
