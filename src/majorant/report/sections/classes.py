@@ -24,7 +24,7 @@ def classes_section(classification: Classification) -> Section:
         "Classes",
         words.classes_headline(classification),
         "",
-        words.classes_notes(classification, len(shown)),
+        _classes_notes(classification, len(shown)),
         is_figure=False,
         table=_table(classification, shown),
     )
@@ -42,7 +42,22 @@ def _table(classification: Classification, shown: list[int]) -> Table:
     ]
     for head, shares in (("Recall", classification.recalls), ("Precision", classification.precisions)):
         values = shares[shown].tolist()
-        columns.append(Column(head, values, list(map(words.share_text, values)), css="number"))
+        columns.append(Column(head, values, list(map(_share_text, values)), css="number"))
     if prototypes is not None:
         columns.append(Column("Poses", [len(prototypes[c]) for c in shown], css="number wide-only"))
     return Table("classes", columns)
+
+
+def _classes_notes(classification: Classification, n_shown: int) -> list[str]:
+    unit = classification.unit
+    texts = [
+        f"<b>Recall</b> is the share of the {unit}s of a class that are put into it; <b>precision</b> is the share "
+        f"of the {unit}s put into it that belong there."
+    ]
+    if n_shown < classification.n_classes:
+        texts.append(f"{words.shown_of(n_shown, classification.n_classes)}.")
+    return texts
+
+
+def _share_text(share: float) -> str:
+    return numbers.DASH if np.isnan(share) else numbers.percent_in_column(share)

@@ -12,7 +12,7 @@ from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import mixture as words
-from majorant.report.words.grammar import capital
+from majorant.report.words.grammar import capital, counted, verb
 
 MOST_ROWS = 60
 MOST_FEATURES = 4
@@ -28,7 +28,7 @@ def components_section(mixture: Mixture) -> Section:
     ranked = mixture.ranked_features if mixture.k > 1 else []
     ranked = [*ranked, *mixture.directions] if ranked else list(range(mixture.n_features))
     features = ranked[:MOST_FEATURES]
-    notes = words.components_notes(mixture, len(shown), len(features))
+    notes = _components_notes(mixture, len(shown), len(features))
     if any(j in mixture.directions for j in features):
         notes.append("Means and standard deviations of directions are those on the circle, in radians.")
     return Section(
@@ -79,3 +79,25 @@ def _columns(mixture: Mixture, shown: list[int], feature: int, css: str) -> list
         Column(name, means.tolist(), texts(means), markup, column_name(name, LONGEST_NAME), css),
         Column(f"{name} (SD)", spreads.tolist(), texts(spreads), css="number", where="copies"),
     ]
+
+
+def _components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> list[str]:
+    texts = [
+        f"<b>Rows</b> counts every row by its probability. Under each feature stands the {mixture.part}\u2019s mean "
+        "and, smaller, its standard deviation."
+    ]
+    left_out = mixture.n_features - n_features_shown
+    if left_out > 0:
+        texts.append(
+            f"The features that the {mixture.parts} explain best are shown; {counted(left_out, 'other')} "
+            f"{verb(left_out, 'is', 'are')} in <code>summary.json</code>."
+        )
+    if n_shown < mixture.k:
+        texts.append(f"The {n_shown} heaviest of {mixture.k} {mixture.parts} are shown.")
+    if mixture.n_missing:
+        cells = numbers.integer(mixture.n_rows * mixture.n_features)
+        missing = f"{numbers.integer(mixture.n_missing)} of {cells} cells {verb(mixture.n_missing, 'is', 'are')} empty"
+        texts.append(f"<b>Missing values:</b> {missing}. The fit uses the values that are there and fills in none.")
+    if mixture.run.weights is not None:
+        texts.append("The fit counted rows by their weights; this table counts each once.")
+    return texts

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark, shape
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
@@ -20,9 +21,11 @@ from majorant.report.measures.regression import Regression
 from majorant.report.section import Section
 from majorant.report.sections.coefficients import coefficients_table
 from majorant.report.table import Column, Table
-from majorant.report.words import mixture as mixture_words
 from majorant.report.words import regression as words
-from majorant.report.words.grammar import capital
+from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
+
+SHARED = 1.5
+"""Largest ratio of two slopes or two noises that is not mentioned."""
 
 Array = NDArray[np.float64]
 MOST_COMPONENTS = 9
@@ -107,9 +110,9 @@ def estimates_section(regression: Regression) -> Section:
     return Section(
         "components",
         "Components",
-        words.components_headline(regression),
+        _components_headline(regression),
         "",
-        words.components_notes(regression, shown, len(features)),
+        _components_notes(regression, shown, len(features)),
         is_figure=False,
         table=_table(terms(regression, shown, features), regression.k),
         further=coefficients_table(regression, terms(regression, shown, sorted(features)))
@@ -153,9 +156,9 @@ def mixture_estimates_section(mixture: Mixture) -> Section | None:
     return Section(
         "estimates",
         "Estimates",
-        mixture_words.estimates_headline(sum(len(t.values) for t in shown), sum(t.n_unknown for t in shown)),
+        _estimates_headline(sum(len(t.values) for t in shown), sum(t.n_unknown for t in shown)),
         "",
-        mixture_words.estimates_notes(mixture, len(left_out)),
+        _estimates_notes(mixture, len(left_out)),
         is_figure=False,
         table=replace(_table(listed, mixture.k, mixture.part), only_in_copies=rows),
         further=coefficients_table(mixture, listed) if k <= MOST_COMPONENTS else None,
@@ -290,3 +293,115 @@ def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
     parts.append(f'<path class="fill-{colour}" d="{shape(of, scale(float(term.values[j])), middle, 3.6)}"/>')
     label = escaped(f"{term.text(float(term.values[j]))}, {interval}")
     return f'<svg viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+
+
+def _estimates_headline(n_estimates: int, n_unknown: int) -> str:
+    if not n_unknown:
+        return "The rows determine every estimate that is shown."
+    return f"{opening(n_unknown)} of {in_prose(n_estimates)} estimates {verb(n_unknown, 'has', 'have')} no interval."
+
+
+def _estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
+    texts = [
+        "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information: on the "
+        "logit scale for probabilities, on the log scale for positive numbers. An estimate at the edge of its range "
+        f"has none. The intervals take the model and the number of {mixture.parts} as given."
+    ]
+    if mixture.run.standardised:
+        texts.append("Estimates are those of standardised columns: mean 0, standard deviation 1.")
+    if n_left_out:
+        texts.append(
+            f"At most eight of each kind are shown, of features those that the {mixture.parts} explain best; "
+            f"{counted(n_left_out, 'other')} {verb(n_left_out, 'is', 'are')} in the copies below the table."
+        )
+    return texts
+
+
+def _components_headline(regression: Regression) -> str:
+    k, feature = regression.k, regression.main_feature
+    if k == 1:
+        return f"One {'line' if regression.has_lines else 'component'} describes all rows."
+    if regression.run.estimator.is_exact_:
+        return "All components are the same line."
+    if regression.is_curved:
+        return f"{capital(in_prose(k))} components, which differ in several terms of the same column."
+    slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
+    found, name = regression.intervals, words.main_feature(regression)
+    if found is not None:
+        low, high = (bound[:, feature] for bound in found["coef"])
+        rising, falling = (np.flatnonzero(side) for side in (low > 0, high < 0))
+        if len(rising) and len(falling):
+            return (
+                f"Along {name} {_components(rising)} {verb(len(rising), 'rises', 'rise')} and "
+                f"{_components(falling)} {verb(len(falling), 'falls', 'fall')}."
+            )
+    loud, quiet = int(scale.argmax()), int(scale.argmin())
+    if regression.noise_ratio >= 2:
+        return f"Component {loud + 1} is {_times(regression.noise_ratio)} times noisier than component {quiet + 1}."
+    steep, flat = int(np.abs(slopes).argmax()), int(np.abs(slopes).argmin())
+    ratio = float(np.abs(slopes[steep])) / float(np.abs(slopes[flat])) if slopes[flat] != 0 else np.inf
+    if ratio >= SHARED:
+        times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
+        than = "as" if ratio < 1000 else "than"
+        return f"Along {name} component {steep + 1} is {times} steep {than} component {flat + 1}."
+    if found is None and slopes[steep] * slopes[flat] < 0:
+        return f"Along {name} the components run in opposite directions."
+    return f"Along {name} the components run alike; they differ in height."
+
+
+def _what_they_are(regression: Regression) -> list[str]:
+    """Explain coefficients and weights where components are not lines."""
+    texts = []
+    if regression.response.predicts:
+        texts.append(f"<b>Intercepts and slopes</b> are of {escaped(regression.response.predicts)}.")
+    if regression.has_gating:
+        texts.append("<b>Weights</b> depend on other columns; those shown are their means over the rows.")
+    if regression.has_groups:
+        n = len(regression.run.estimator.groups_)
+        texts.append(f"All rows of a group have one component; there are {numbers.integer(n)} groups.")
+    return texts
+
+
+def _components(which: object) -> str:
+    names = [str(j + 1) for j in np.asarray(which).tolist()]
+    return f"component{'' if len(names) == 1 else 's'} {listed(names)}"
+
+
+def _times(ratio: float) -> str:
+    return numbers.fixed(ratio, 1 if ratio < 10 else 0)
+
+
+def _components_notes(regression: Regression, n_shown: int, n_features_shown: int) -> list[str]:
+    texts = []
+    if regression.intervals is None:
+        texts.append(f"<b>There are no intervals:</b> {escaped(why_no_errors(regression.run.estimator))}.")
+    else:
+        scales = "that of a weight is computed on the logit scale"
+        if regression.has_noise:
+            scales = "those of weight and \u03c3 are computed on the logit and log scale"
+        texts.append(
+            "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information; "
+            f"{scales}. A slope whose interval holds 0 may be none at all."
+        )
+        noise = " and the noise as normal" if regression.has_lines else ""
+        texts.append(f"The intervals take the number of components as given{noise}.")
+        texts.append(
+            "<b>z</b> is an estimate over its standard error, <b>p</b> how often it is as large if the truth is zero."
+        )
+    if regression.multiplies:
+        of = "the mean" if "logarithm" in regression.response.predicts else "the odds"
+        texts.append(f"<b>exp</b> is the factor per unit: of {of}.")
+    texts += _what_they_are(regression)
+    if regression.k > 1:
+        texts.append("Components are numbered by weight.")
+    left_out = regression.n_features - n_features_shown
+    if left_out > 0:
+        texts.append(
+            f"The features of the largest effect are shown; {counted(left_out, 'other')} "
+            f"{verb(left_out, 'is', 'are')} left out."
+        )
+    if n_shown < regression.k:
+        texts.append(f"The {n_shown} heaviest of {regression.k} components are shown.")
+    if regression.run.weights is not None:
+        texts.append("The fit counted rows by their weights.")
+    return texts

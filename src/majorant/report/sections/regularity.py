@@ -25,8 +25,12 @@ def regularity_section(mixture: Mixture) -> Section | None:
     return Section(
         "regularity",
         "Warning",
-        words.degenerate_headline(),
+        _degenerate_headline(),
         facts(figures, "four-figures"),
         words.degenerate_notes(mixture),
         is_figure=False,
     )
+
+
+def _degenerate_headline() -> str:
+    return "This fit is degenerate: nothing follows from its likelihood."

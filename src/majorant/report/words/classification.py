@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from majorant.report import numbers
-from majorant.report.html import column_name, escaped, shortened
+from majorant.report.html import escaped, shortened
 from majorant.report.measures.classification import Classification
 from majorant.report.section import Header
 from majorant.report.words import facts
@@ -114,49 +114,3 @@ def classes_headline(classification: Classification) -> str:
     worst = int(np.nanargmin(recalls))
     share = numbers.percent(float(recalls[worst]), 0)
     return f"The hardest class is {class_name(classification, worst)}: {share} of it is predicted right."
-
-
-def classes_notes(classification: Classification, n_shown: int) -> list[str]:
-    """Explain the columns."""
-    unit = classification.unit
-    texts = [
-        f"<b>Recall</b> is the share of the {unit}s of a class that are put into it; <b>precision</b> is the share "
-        f"of the {unit}s put into it that belong there."
-    ]
-    if n_shown < classification.n_classes:
-        texts.append(f"{shown_of(n_shown, classification.n_classes)}.")
-    return texts
-
-
-def prototypes_headline(classification: Classification, features: list[int]) -> str:
-    """State how much of the best explained feature's variance lies between the prototypes."""
-    best = features[0]
-    name = column_name(classification.run.feature_names[best])
-    share = numbers.percent(float(classification.explained[best]), 0)
-    n = sum(len(p) for p in classification.prototypes or [])
-    return f"{opening(n)} {verb(n, 'prototype explains', 'prototypes explain')} {share} of the variance of {name}."
-
-
-def prototypes_notes(classification: Classification, n_features: int, n_panels: int) -> list[str]:
-    """Explain the panels."""
-    texts = [
-        "<b>One panel per class</b>: its prototypes, one for each pose, in colour; those of all classes in grey. "
-        "Features run from the one of which the prototypes explain most."
-    ]
-    left_out = len(classification.ranked_features) - n_features
-    if left_out:
-        others = counted(left_out, "other")
-        texts.append(
-            f"The {n_features} best explained features are shown; {others} {verb(left_out, 'is', 'are')} left out."
-        )
-    if n_panels < classification.n_classes:
-        texts.append(f"Of {in_prose(classification.n_classes)} classes the {in_prose(n_panels)} largest are shown.")
-    counts = {len(p) for p in classification.prototypes or []}
-    if len(counts) > 1:
-        texts.append(f"Classes have {min(counts)} to {max(counts)} poses: no more than they have different rows.")
-    return texts
-
-
-def share_text(share: float) -> str:
-    """Format a share for a column, with a dash where it is NaN."""
-    return numbers.DASH if np.isnan(share) else numbers.percent_in_column(share)

@@ -67,58 +67,6 @@ def components_headline(mixture: Mixture) -> str:
     )
 
 
-def components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> list[str]:
-    """Explain the columns of the table, and what is left out."""
-    texts = [
-        f"<b>Rows</b> counts every row by its probability. Under each feature stands the {mixture.part}\u2019s mean "
-        "and, smaller, its standard deviation."
-    ]
-    left_out = mixture.n_features - n_features_shown
-    if left_out > 0:
-        texts.append(
-            f"The features that the {mixture.parts} explain best are shown; {counted(left_out, 'other')} "
-            f"{verb(left_out, 'is', 'are')} in <code>summary.json</code>."
-        )
-    if n_shown < mixture.k:
-        texts.append(f"The {n_shown} heaviest of {mixture.k} {mixture.parts} are shown.")
-    if mixture.n_missing:
-        cells = numbers.integer(mixture.n_rows * mixture.n_features)
-        missing = f"{numbers.integer(mixture.n_missing)} of {cells} cells {verb(mixture.n_missing, 'is', 'are')} empty"
-        texts.append(f"<b>Missing values:</b> {missing}. The fit uses the values that are there and fills in none.")
-    if mixture.run.weights is not None:
-        texts.append("The fit counted rows by their weights; this table counts each once.")
-    return texts
-
-
-def estimates_headline(n_estimates: int, n_unknown: int) -> str:
-    """Return one sentence on how many of the estimates shown the rows determine."""
-    if not n_unknown:
-        return "The rows determine every estimate that is shown."
-    return f"{opening(n_unknown)} of {in_prose(n_estimates)} estimates {verb(n_unknown, 'has', 'have')} no interval."
-
-
-def estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
-    """Say where the intervals come from, and what is left out."""
-    texts = [
-        "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information: on the "
-        "logit scale for probabilities, on the log scale for positive numbers. An estimate at the edge of its range "
-        f"has none. The intervals take the model and the number of {mixture.parts} as given."
-    ]
-    if mixture.run.standardised:
-        texts.append("Estimates are those of standardised columns: mean 0, standard deviation 1.")
-    if n_left_out:
-        texts.append(
-            f"At most eight of each kind are shown, of features those that the {mixture.parts} explain best; "
-            f"{counted(n_left_out, 'other')} {verb(n_left_out, 'is', 'are')} in the copies below the table."
-        )
-    return texts
-
-
-def degenerate_headline() -> str:
-    """State that a degenerate fit must not be interpreted, in one sentence."""
-    return "This fit is degenerate: nothing follows from its likelihood."
-
-
 def degenerate_notes(mixture: Mixture) -> list[str]:
     """Explain why a fit is degenerate, and what to do."""
     texts = [

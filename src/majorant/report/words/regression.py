@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.regression import Regression
 from majorant.report.section import Header
 from majorant.report.words import facts
 from majorant.report.words import search as search_words
-from majorant.report.words.grammar import capital, counted, in_prose, listed, verb
+from majorant.report.words.grammar import capital, counted, in_prose
 
 MOST_IN_LEDE = 3
-SHARED = 1.5
-"""Largest ratio of two slopes or two noises that is not mentioned."""
 
 
 def target(regression: Regression) -> str:
@@ -86,95 +83,3 @@ def _brief(value: float) -> str:
     if value != 0 and not 1e-4 <= value < 1e6:
         return numbers.scientific(value, 2)
     return numbers.fixed(value, max(0, 1 - int(np.floor(np.log10(value)))) if value else 0)
-
-
-def components_headline(regression: Regression) -> str:
-    """State the clearest difference between the components."""
-    k, feature = regression.k, regression.main_feature
-    if k == 1:
-        return f"One {'line' if regression.has_lines else 'component'} describes all rows."
-    if regression.run.estimator.is_exact_:
-        return "All components are the same line."
-    if regression.is_curved:
-        return f"{capital(in_prose(k))} components, which differ in several terms of the same column."
-    slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
-    found, name = regression.intervals, main_feature(regression)
-    if found is not None:
-        low, high = (bound[:, feature] for bound in found["coef"])
-        rising, falling = (np.flatnonzero(side) for side in (low > 0, high < 0))
-        if len(rising) and len(falling):
-            return (
-                f"Along {name} {_components(rising)} {verb(len(rising), 'rises', 'rise')} and "
-                f"{_components(falling)} {verb(len(falling), 'falls', 'fall')}."
-            )
-    loud, quiet = int(scale.argmax()), int(scale.argmin())
-    if regression.noise_ratio >= 2:
-        return f"Component {loud + 1} is {_times(regression.noise_ratio)} times noisier than component {quiet + 1}."
-    steep, flat = int(np.abs(slopes).argmax()), int(np.abs(slopes).argmin())
-    ratio = float(np.abs(slopes[steep])) / float(np.abs(slopes[flat])) if slopes[flat] != 0 else np.inf
-    if ratio >= SHARED:
-        times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
-        than = "as" if ratio < 1000 else "than"
-        return f"Along {name} component {steep + 1} is {times} steep {than} component {flat + 1}."
-    if found is None and slopes[steep] * slopes[flat] < 0:
-        return f"Along {name} the components run in opposite directions."
-    return f"Along {name} the components run alike; they differ in height."
-
-
-def _what_they_are(regression: Regression) -> list[str]:
-    """Explain coefficients and weights where components are not lines."""
-    texts = []
-    if regression.response.predicts:
-        texts.append(f"<b>Intercepts and slopes</b> are of {escaped(regression.response.predicts)}.")
-    if regression.has_gating:
-        texts.append("<b>Weights</b> depend on other columns; those shown are their means over the rows.")
-    if regression.has_groups:
-        n = len(regression.run.estimator.groups_)
-        texts.append(f"All rows of a group have one component; there are {numbers.integer(n)} groups.")
-    return texts
-
-
-def _components(which: object) -> str:
-    names = [str(j + 1) for j in np.asarray(which).tolist()]
-    return f"component{'' if len(names) == 1 else 's'} {listed(names)}"
-
-
-def _times(ratio: float) -> str:
-    return numbers.fixed(ratio, 1 if ratio < 10 else 0)
-
-
-def components_notes(regression: Regression, n_shown: int, n_features_shown: int) -> list[str]:
-    """Explain where the intervals come from, and what is left out."""
-    texts = []
-    if regression.intervals is None:
-        texts.append(f"<b>There are no intervals:</b> {escaped(why_no_errors(regression.run.estimator))}.")
-    else:
-        scales = "that of a weight is computed on the logit scale"
-        if regression.has_noise:
-            scales = "those of weight and \u03c3 are computed on the logit and log scale"
-        texts.append(
-            "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information; "
-            f"{scales}. A slope whose interval holds 0 may be none at all."
-        )
-        noise = " and the noise as normal" if regression.has_lines else ""
-        texts.append(f"The intervals take the number of components as given{noise}.")
-        texts.append(
-            "<b>z</b> is an estimate over its standard error, <b>p</b> how often it is as large if the truth is zero."
-        )
-    if regression.multiplies:
-        of = "the mean" if "logarithm" in regression.response.predicts else "the odds"
-        texts.append(f"<b>exp</b> is the factor per unit: of {of}.")
-    texts += _what_they_are(regression)
-    if regression.k > 1:
-        texts.append("Components are numbered by weight.")
-    left_out = regression.n_features - n_features_shown
-    if left_out > 0:
-        texts.append(
-            f"The features of the largest effect are shown; {counted(left_out, 'other')} "
-            f"{verb(left_out, 'is', 'are')} left out."
-        )
-    if n_shown < regression.k:
-        texts.append(f"The {n_shown} heaviest of {regression.k} components are shown.")
-    if regression.run.weights is not None:
-        texts.append("The fit counted rows by their weights.")
-    return texts
