@@ -23,9 +23,8 @@ from majorant.report import Run, html_report, numbers, report
 from majorant.report.charts.marks import shaded_class
 from majorant.report.measures.lines import matching_order
 from majorant.report.measures.regression import Regression
-from majorant.report.sections import optima, residuals
+from majorant.report.sections import estimates, left_out, optima, residuals
 from majorant.report.sections.estimates import Term
-from majorant.report.words import regression, regularity
 from majorant.solvers.responses import RESPONSES, Response
 
 from .markup import check_page
@@ -321,7 +320,7 @@ def test_a_degenerate_fit_is_named_as_such_before_anything_is_read_from_it() -> 
     source = html_report(run)
     assert sections_of(source)[:2] == ["regularity", "components"]
     assert "<strong>This fit is degenerate</strong>" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
-    assert regularity.headline(measured(run)) == regularity.DEGENERATE
+    assert left_out.headline(measured(run)) == left_out.DEGENERATE
 
 
 def test_components_of_two_solutions_are_paired_by_the_rows_they_share() -> None:
@@ -363,7 +362,7 @@ def test_headlines_follow_from_the_numbers() -> None:
 
     def headline(y: np.ndarray) -> str:
         model = mj.RegressionMixture(2, random_state=0).fit(X, y)
-        return regression.components_headline(measured(Run(model, X, ("x",), "t.csv", "", y=y)))
+        return estimates.components_headline(measured(Run(model, X, ("x",), "t.csv", "", y=y)))
 
     cross = np.where(own == 0, X[:, 0], 9 - X[:, 0]) + 0.1 * noise
     assert headline(cross) in (

@@ -110,7 +110,7 @@ def estimates_section(regression: Regression) -> Section:
     return Section(
         "components",
         "Components",
-        _components_headline(regression),
+        components_headline(regression),
         "",
         _components_notes(regression, shown, len(features)),
         is_figure=False,
@@ -317,7 +317,8 @@ def _estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
     return texts
 
 
-def _components_headline(regression: Regression) -> str:
+def components_headline(regression: Regression) -> str:
+    """State the clearest difference between the components."""
     k, feature = regression.k, regression.main_feature
     if k == 1:
         return f"One {'line' if regression.has_lines else 'component'} describes all rows."

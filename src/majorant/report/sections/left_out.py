@@ -41,7 +41,7 @@ def left_out_section(regression: Regression) -> Section | None:
     return Section(
         "regularity",
         "Left out" if regression.regular else "Warning",
-        _headline(regression),
+        headline(regression),
         facts(figures, "four-figures"),
         _notes(regression),
         is_figure=False,
@@ -52,7 +52,8 @@ def _smallest_rows(regression: Regression) -> float:
     return float(regression.effective_sizes.min())
 
 
-def _headline(regression: Regression) -> str:
+def headline(regression: Regression) -> str:
+    """State what must not be interpreted, or what was left out, in one sentence."""
     if regression.run.estimator.is_exact_:
         return EXACT
     if not regression.regular:
