@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
 
 from majorant.data.chunks import Block
 from majorant.densities import Predictors, Regression
@@ -124,7 +125,7 @@ class RegressionContest(MixtureContest):
         smallest = self.smallest(self.mixture.law.shares(theta.law, seen.statistics.law))
         reasons = [""] * runs
         if not density.response.has_dispersion:
-            for i in np.flatnonzero(self._fewest_events(theta, seen) < FEWEST_EVENTS):
+            for i in np.flatnonzero(~self._has_events(FEWEST_EVENTS, theta, seen)):
                 reasons[i] = SEPARATED
         else:
             ratio, most = sigma_ratio(theta), density.rule.max_sigma_ratio
@@ -150,10 +151,14 @@ class RegressionContest(MixtureContest):
         floor = max(self.density.rule.floor * (1 + 1e-6), self.density.response.least_dispersion)
         return np.asarray(dispersion.min(axis=1) <= floor)
 
-    def _fewest_events(self, theta: Theta, seen: Seen) -> Array:
-        """Return the least information on coefficients in any direction, for each run."""
+    def _has_events(self, least: float, theta: Theta, seen: Seen) -> NDArray[np.bool_]:
+        """Return whether the information on coefficients is more than `least` in every direction, for each run.
+
+        It is where the matrix less that on its diagonal has a Cholesky factor, which costs less than eigenvalues.
+        """
         information = np.nan_to_num(self.density.information(seen.statistics.density, theta.density))
-        return np.asarray(np.linalg.eigvalsh(information).min(axis=1))
+        information -= least * np.eye(information.shape[1])
+        return np.array([dpotrf(one, lower=True)[1] == 0 for one in information])
 
     def held_back(self, run: Run[Theta]) -> str:
         """Return why a solution that counts would, with more iterations, move to one that does not."""
@@ -163,7 +168,7 @@ class RegressionContest(MixtureContest):
                 return ""
             end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
             return of_ratio(most) if sigma_ratio(end.theta)[0] > most else ""
-        if self._fewest_events(run.theta, self.on(self.whole).seen(run.theta))[0] > FEW_EVENTS:
+        if self._has_events(FEW_EVENTS, run.theta, self.on(self.whole).seen(run.theta))[0]:
             return ""
         return self.run(self.whole, [run], 200, 0.0)[0].degenerate
 
