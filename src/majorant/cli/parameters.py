@@ -24,16 +24,16 @@ _GIVEN_BY = {
     "family": ("--family NAME", "", ""),
     "population": ("--population COLUMN", "column, optional", "Which population each row is from."),
     "equal_items": ("--equal-items ITEMS", "", ""),
-    "missing": ("--missing HOW", "", ""),
+    "missing": ("--missing HOW", "{drop, fit, fail}", "Rows that lack a value: left out, fitted, or an error."),
 }
 """Parameters with an option of their own, and the description of those that the command line takes differently."""
 _TOGETHER = {
     "What is modelled": ("target", "features", "formula", "family", "views", "levels", "time", "sequence", "bag"),
     "What the {parts} depend on": ("covariates", "gating", "groups", "offset", "trials"),
     "What depends on the {parts}, once they are found": ("outcomes",),
-    "How covariates and outcomes are taken in": ("method", "assignment", "missing"),
+    "How covariates and outcomes are taken in": ("method", "assignment"),
     "Several populations": ("population", "equal-items", "invariance-tests"),
-    "Rows": ("weights", "component-labels", "id", "keep"),
+    "Rows": ("weights", "missing", "component-labels", "id", "keep"),
 }
 """Options that belong together, by what they are for."""
 _ALL_COLUMNS = "Columns to use; all by default but those that number rows or are named by other options."
@@ -137,7 +137,7 @@ def _options(card: ModelCard) -> Iterator[str]:
 
 
 def _is_for(card: ModelCard, option: str) -> bool:
-    if option in ("features", "id", "keep"):
+    if option in ("features", "missing", "id", "keep"):
         return True
     if option in ("time", "sequence"):
         return card.in_order
