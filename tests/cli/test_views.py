@@ -179,7 +179,7 @@ def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
     assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0
     found = pl.read_csv("p.csv")
     assert found.columns[:5] == ["row", "prediction", "probability", "probability_a", "probability_b"]
-    assert found.columns[5:] == [f"component_{k + 1}" for k in range(model.n_components_)]
+    assert found.columns[5:] == [f"score_{k + 1}" for k in range(model.n_components_)]
     np.testing.assert_allclose(found["probability_a"], expected.predict_proba(seen(table))[:, 0], rtol=1e-12)
     answer = majorant(*FIT, "--target", "rating", "--no-report", *RUN, "--force")
     assert "multi-view harmonium regression" in answer.out

@@ -192,7 +192,7 @@ def test_what_a_density_does_not_offer_is_refused_in_words() -> None:
     for ask, words in (
         (lambda: model.standard_errors(X), "Bare has no `vector` and `theta_of`"),
         (lambda: model.sample(3), "its density Bare has no `drawn`"),
-        (lambda: of_density(Bare)(2, bounds=mj.GibbsLimit()).fit(X), "Bare has none"),
+        (lambda: of_density(Bare)(2, bounds=mj.GibbsLimit()).fit(X), "Bare has no expected_log_density"),
         (lambda: of_density(lambda d: object())(2).fit(X), "object is no density: it lacks n_columns, exact, width"),
         (lambda: of_density(Poisson)(2).fit(X).summary(), "needs the decorator majorant.registry.register"),
     ):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import wraps
 from inspect import isfunction, signature
 from os import PathLike
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,10 @@ def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
     def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
         tables = {**dict(zip(parameters, arguments, strict=False)), **keywords}
         may_be_dates = {*NAMES_OF_ROWS, *(() if isinstance(tables.get("self"), RegressorMixin) else ("y",))}
+        takes_tables = getattr(tables.get("self"), "takes_tables", True)
         for name, table in tables.items():
-            refuse_unread(table, name)
+            if takes_tables or name != "X":
+                refuse_unread(table, name)
             if name == "X" or name in may_be_dates:  # of X what the model makes of it is asked
                 refuse_masked(table, name)
             elif name != "self":
@@ -109,6 +111,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         the rows that they are given. Estimates are of standardised columns.
     """
 
+    takes_tables: ClassVar[bool] = True
     search_: SearchReport
     trace_: Trace
     n_features_in_: int

@@ -72,8 +72,6 @@ BULK = 3e5
 """Points times centres times columns above which there are fewer starts and perturbations."""
 WIDE, MANY = 10, 100
 """Columns above which, and centres below which, perturbations cost more beside a start: there are fewer by default."""
-TALL = 1000
-"""Points above which a perturbation costs more beside ten starts of Lloyd's algorithm: there are fewer by default."""
 FINE = 4_000_000
 """Points times centres above which rounds of tiny decrease count as failed."""
 
@@ -133,9 +131,9 @@ def swap_search(
     seed : int
         Seed of all random draws.
     effort : {"fast", "default", "best"} or SwapPlan
-        "fast": one start, no perturbations. "default": three starts and at most 40 perturbations (12 and a quarter of k
-        where data are not tiny), fewer once four (or k) descents reach the same optimum. "best": three starts and at
-        most 600, fewer once twenty do. Above 300,000 points x centres x columns, one start and fewer perturbations.
+        "fast": one start, no perturbations. "default": three starts and at most 40 perturbations, fewer once four (or
+        k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do. Above 300,000
+        points x centres x columns, one start and fewer perturbations.
     max_passes : int
         Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
     on_sphere : bool
@@ -223,18 +221,16 @@ def _plan(effort: str | SwapPlan, n: int, d: int, k: int) -> SwapPlan:
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {list(EFFORTS)} or a SwapPlan; got {briefly(effort)}")
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
-    made, is_tiny = plan.perturbations * share, 20 * n * k * d < BULK
+    made = plan.perturbations * share
     if effort == "default":
         made *= min(1.0, max(share * math.sqrt(min(1.0, WIDE / max(d, 1))), k / MANY))
-        if not is_tiny:
-            made = min(made, (12 + k / 4) * min(1.0, math.sqrt(TALL / n)))
     plan = replace(
         plan,
         perturbations=math.ceil(made),
         returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
         starts=plan.starts if share == 1 else 1,
         patience=min(max(plan.patience, k // 20), k + 2),  # with few centres there are few swaps
-        brief=plan.patience if is_tiny else max(plan.brief, k // 8),
+        brief=plan.patience if 20 * n * k * d < BULK else max(plan.brief, k // 8),
     )
     if share < 0.5:
         plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1)

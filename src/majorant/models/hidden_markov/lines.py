@@ -37,7 +37,6 @@ class SwitchingLines:
     """
 
     n_columns = 2
-    limits: Mapping[str, Limits] = {"variances": (0.0, np.inf)}
 
     def __init__(
         self,
@@ -56,6 +55,11 @@ class SwitchingLines:
     def width(self) -> int:
         """Width of the statistics of the lines."""
         return self.inner.width
+
+    @property
+    def limits(self) -> Mapping[str, Limits]:
+        """Variances are positive, where the target has some."""
+        return {"variances": (0.0, np.inf)} if self.inner.response.is_location_scale else {}
 
     def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_]]:
         """Return the rows with zeros for what is missing, and which are complete; kept beside the rows."""

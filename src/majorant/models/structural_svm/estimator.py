@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +138,8 @@ class LatentStructuralSVM(MarginModel):
     >>> svm.latent_
     [0, 2, 1, 0]
     """
+
+    takes_tables: ClassVar[bool] = False
 
     def __init__(
         self,
