@@ -58,6 +58,7 @@ def cases(data: dict[str, Any]) -> list[tuple[str, dict[str, Any], Any, dict[str
         ("federal funds, all", {**tied, "n_components": 3}, taylor, {}, 180.8056),
         ("returns", lines, np.column_stack([returns[1:], returns[:-1]]), {}, 745.7977),
         ("mumps", {**lines, "lags": 1, "fit_intercept": False}, data["mumps"][:, None], {}, -131.7225),
+        ("national product", {**tied, "emission": "switching_mean", "lags": 4}, data["rgnp"][:, None], {}, 181.2634),
         *(("earthquakes", {**counts, "n_components": k}, quakes, {}, v) for k, v in enumerate(free, 2)),
         *(
             ("earthquakes, stationary", {**counts, "start": "stationary", "n_components": k}, quakes, {}, v)

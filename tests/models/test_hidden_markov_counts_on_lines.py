@@ -124,5 +124,5 @@ def test_targets_that_cannot_be_are_refused() -> None:
         ValueError, match="terms of a formula explain a target of emission gaussian, poisson, bernoulli"
     ):
         mj.HiddenMarkovModel.from_formula("y ~ x", table, emission="gamma")
-    with pytest.raises(ValueError, match='lags=1 are those of emission="regression"'):
+    with pytest.raises(ValueError, match='lags=1 are of "regression" or "switching_mean"'):
         mj.HiddenMarkovModel.from_formula("y ~ lag(y)", table, emission="poisson")

@@ -90,6 +90,10 @@ class Chain:
         """Whether a given start or forbidden steps distinguish the states."""
         return not isinstance(self.start, str) or self.allowed is not None
 
+    def lifted(self, phi: Steps) -> Steps:
+        """Return the chain of what a density sees: the states of rows."""
+        return phi
+
     # Passes
 
     def posterior(self, phi: Steps, log_density: Table, units: Block, beta: float) -> Posterior:

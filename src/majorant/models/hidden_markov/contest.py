@@ -14,6 +14,7 @@ from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums
 from majorant.engine.runs import put, taken
 from majorant.laws import Chain, GatedChain, Independent
 from majorant.laws.independent import Weights
+from majorant.laws.tuples import TupleChain
 from majorant.models.hidden_markov.lines import SwitchingLines
 from majorant.models.hidden_markov.starts import Times
 from majorant.search.contest import MixtureContest
@@ -62,7 +63,7 @@ class SequenceContest(MixtureContest):
 
     def _by_density(self, on: OnData, q: Array, steps: int) -> list[Array]:
         """Return responsibilities of an independent mixture after some EM steps from a few rows of each state."""
-        density, k = self.mixture.density, self.mixture.n_components
+        density, k = getattr(self.mixture.density, "alone", self.mixture.density), self.mixture.n_components
         alone = OnData(Mixture(density, Independent(), k), on.data)
 
         def visit(block: Block) -> Sums:
@@ -90,6 +91,19 @@ class SequenceContest(MixtureContest):
             by_rows = i % 2 == 0
             tables.append(perturbed(q, log_density, self.weights, draws) if by_rows else self.times.moved(q, draws))
         return self._begun(on, [PERTURBATION] * size, tables)
+
+    def _table(self, on: OnData, theta: Parameters[Any, Any]) -> tuple[Array, Array]:
+        """Return responsibilities and log densities of states; of tuples of states their sums, and their means."""
+        if not isinstance(self.chain, TupleChain):
+            return super()._table(on, theta)
+        k, mixture = self.mixture.n_components, self.mixture
+
+        def visit(block: Block) -> Array:
+            q, log_density = (table[0].reshape(k, -1, len(block)) for table in mixture.responsibilities(theta, block))
+            return np.concatenate([q.sum(axis=1), log_density.mean(axis=1)]).T
+
+        both = on.data.map_rows(visit, (2 * k,)).T
+        return both[:k], both[k:]
 
     def judged(self, ends: Ends[Any]) -> str:
         """Return why a run's end does not count: where the ratio of noises is bounded, what it would be without."""

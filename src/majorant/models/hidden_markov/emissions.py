@@ -18,6 +18,7 @@ from majorant.engine.mixture import Array
 from majorant.models.gaussian_in_units import GaussianInUnits, units_of
 from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.lines import SwitchingLines
+from majorant.models.hidden_markov.means import SWITCHING_MEAN, SwitchingMeans, by_tuple
 from majorant.models.hidden_markov.positive import GammaEmission, VonMisesEmission
 from majorant.models.hidden_markov.students import Students
 from majorant.registry import value_class
@@ -136,6 +137,28 @@ class LinesEmission(Emission):
         others = np.zeros((1, 0)) if X is None else X[:, self.columns][:, 1:]
         constants = estimates["intercept"][:, None] if self.has_constant else 0.0
         return stats.norm(constants + estimates["coef"] @ others.T, np.sqrt(estimates["variances"])[:, None])
+
+
+@value_class
+@dataclass(frozen=True)
+class MeansEmission(LinesEmission):
+    """An autoregression about a mean that switches."""
+
+    name = SWITCHING_MEAN
+
+    def learned(self, X: Array, weights: Array) -> Self:
+        """Return the same with one unit for the target and its lags."""
+        centre, scale = units_of(X[:, :1], weights)
+        return replace(self, centre=np.repeat(centre, self.n_features), scale=np.repeat(scale, self.n_features))
+
+    def density(self, has_gaps: bool) -> SwitchingMeans:
+        """Return the density of tuples of states."""
+        assert self.centre is not None and self.scale is not None
+        return SwitchingMeans(self.centre, self.scale, self.covariance_type == "tied")
+
+    def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
+        """Return normal distributions about the lines of tuples of states."""
+        return super().marginals(by_tuple(estimates), j, X)
 
 
 class GeneralisedLines(LinesEmission):
@@ -346,11 +369,14 @@ EMISSIONS: dict[str, type[Emission]] = {
         GammaEmission,
         VonMisesEmission,
         LinesEmission,
+        MeansEmission,
         PoissonLines,
         LogisticLines,
     )
 }
 REGRESSIONS = tuple(name for name, own in EMISSIONS.items() if issubclass(own, LinesEmission))
+AUTOREGRESSIONS = (LinesEmission.name, MeansEmission.name)
+"""Those that may have own lags."""
 EXPLAINED = {"gaussian": "regression", "poisson": "poisson_regression", "bernoulli": "bernoulli_regression"}
 """The regression of a target of some distribution."""
 

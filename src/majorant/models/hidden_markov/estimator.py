@@ -23,11 +23,18 @@ from majorant.models.covariates import told, undetermined
 from majorant.models.formula_estimator import FromFormula
 from majorant.models.hidden_markov.contest import SequenceContest
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.emissions import REGRESSIONS, LinesEmission, emissions, regression_of
+from majorant.models.hidden_markov.emissions import (
+    AUTOREGRESSIONS,
+    REGRESSIONS,
+    LinesEmission,
+    emissions,
+    regression_of,
+)
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.law import chain_of
+from majorant.models.hidden_markov.means import check_lines
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream
@@ -103,13 +110,13 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         radians), "poisson", "negative_binomial", "zero_inflated_poisson", "bernoulli", "categorical" or "regression". A
         list has one for each column, which are then independent given the state. "student" rows, some of which lie far
         out, have all their cells or none. "regression" is Markov switching: a line of the first column of X on the
-        others, with a constant; own lags are columns too. "poisson_regression" is one of counts, on the logarithm of
-        the mean, and "bernoulli_regression" of zeros and ones, on the logit.
+        others, with a constant. "poisson_regression" is one of counts, on the logarithm of the mean, and
+        "bernoulli_regression" of zeros and ones, on the logit. "switching_mean" is Hamilton's autoregression: one
+        column on its own `lags`, about a mean that switches.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
-        Own lags of the target of a "regression": autoregression. The first rows of a sequence, which lack them, say
-        nothing and count for nothing.
+        Own lags of a "regression" or "switching_mean". First rows of a sequence, which lack them, say nothing.
     fit_intercept : bool, default=True
         Whether the lines of a "regression" have a constant in each state.
     start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
@@ -381,11 +388,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        chain_of(self.n_components, self.start, self.allowed, 0, self.sticky)
-        if check_integer("lags", self.lags, low=0) and self.emission != "regression":
+        if check_integer("lags", self.lags, low=0) and self.emission not in AUTOREGRESSIONS:
             raise ValueError(
-                f'lags={self.lags} are those of emission="regression"; got emission={briefly(self.emission)}'
+                f'lags={self.lags} are of "regression" or "switching_mean"; got emission={briefly(self.emission)}'
             )
+        chain_of(self.n_components, self.start, self.allowed, 0, self.sticky, self._order)
         if not self.fit_intercept and self.emission not in REGRESSIONS:
             raise ValueError(f'fit_intercept=False is of emission="regression"; got emission={briefly(self.emission)}')
 
@@ -405,10 +412,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _emissions_of(self, width: int) -> tuple[Emission, ...]:
         """Return the emissions of so many columns."""
-        if not self.fit_intercept and width == 1:
-            raise ValueError(
-                "fit_intercept=False leaves lines without anything: give columns beside the target, or lags"
-            )
+        check_lines(self.emission, self.lags, bool(self.fit_intercept), width)
         return emissions(self.emission, self.covariance_type, width, bool(self.fit_intercept))
 
     def _learn_stream(self, stream: SeriesStream, seed: int) -> tuple[Rows, Any, Chunks]:

@@ -21,12 +21,13 @@ from majorant.formulas import is_table
 from majorant.laws import Chain, GatedChain, Known
 from majorant.models.hidden_markov.ahead import given_times, named_ahead, others_ahead
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.emissions import Learn, LinesEmission, product_of, with_levels
+from majorant.models.hidden_markov.emissions import AUTOREGRESSIONS, Learn, LinesEmission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.lags import forecast_of_lines, with_lags
 from majorant.models.hidden_markov.law import chain_of, check_gated, check_possible
+from majorant.models.hidden_markov.means import OfTuples
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream, series_stream
 from majorant.models.hidden_markov.summary import markov_summary
@@ -39,7 +40,7 @@ from majorant.solvers.covariance_types import COVARIANCES
 from majorant.summary import Summary
 
 
-class FittedMarkovModel(MixtureEstimator):
+class FittedMarkovModel(OfTuples, MixtureEstimator):
     """The methods of a hidden Markov model that need its parameters only."""
 
     beta = 1.0
@@ -47,7 +48,6 @@ class FittedMarkovModel(MixtureEstimator):
     start: str | ArrayLike
     allowed: ArrayLike | None
     sticky: float
-    lags: int
     emissions_: tuple[Emission, ...]
     start_probabilities_: Array
     transitions_: Array
@@ -59,7 +59,7 @@ class FittedMarkovModel(MixtureEstimator):
     def _chain(self) -> Chain | GatedChain:
         """Return the law of the states, with the covariates of the present fit."""
         width = 1 + len(self.gating_center_) if hasattr(self, "gating_center_") else 0
-        return chain_of(self.n_components, self.start, self.allowed, width, self.sticky)
+        return chain_of(self.n_components, self.start, self.allowed, width, self.sticky, self._order)
 
     def _density(self, has_gaps: bool = False) -> Any:
         return product_of(self.emissions_, self._feature_names(), has_gaps)
@@ -78,7 +78,7 @@ class FittedMarkovModel(MixtureEstimator):
 
     def _law_of_fit(self) -> Chain | GatedChain:
         width = self.gating_coef_.shape[2] if "gating_coef" in self.estimate_names_ else 0
-        return chain_of(self.n_components, self.start, self.allowed, width, self.sticky)
+        return chain_of(self.n_components, self.start, self.allowed, width, self.sticky, self._order)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
         with explained(X):
@@ -184,8 +184,8 @@ class FittedMarkovModel(MixtureEstimator):
         """
 
         def path(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
-            q = law.posterior(phi, log_density, units, np.inf).responsibilities[0]
-            return np.asarray(q.argmax(axis=0)[:, None])
+            q: Array = law.posterior(phi, log_density, units, np.inf).responsibilities[0]
+            return np.asarray(self._folded(q.T).argmax(axis=1)[:, None], dtype=np.float64)
 
         return self._over_sequences(self._rows_of(X, **rows), path, 1)[:, 0].astype(np.intp)
 
@@ -204,7 +204,9 @@ class FittedMarkovModel(MixtureEstimator):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        check_is_fitted(self)
+        return self._folded(self._tuple_probabilities(X, given, **rows))
+
+    def _tuple_probabilities(self, X: Any, given: str, **rows: Any) -> Array:
         check_choice("given", given, ["all", "past", "before"])
 
         def probabilities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
@@ -214,7 +216,7 @@ class FittedMarkovModel(MixtureEstimator):
                 return np.asarray(law.filtered(phi, log_density, units)[0].T)
             return np.asarray(np.exp(law.predicted(phi, log_density, units)[0].T))
 
-        q = self._over_sequences(self._rows_of(X, **rows), probabilities, len(self.weights_))
+        q = self._over_sequences(self._rows_of(X, **rows), probabilities, self._n_tuples)
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
     @rows_as("_rows_of")
@@ -344,7 +346,7 @@ class FittedMarkovModel(MixtureEstimator):
                 formula.time if formula else rows.get("time"),
             )
             times = given_times(future, sequences, *cut, otherwise=times)
-        here = self.predict_proba(X, given="past", **rows)[sequences.last]
+        here = self._tuple_probabilities(X, "past", **rows)[sequences.last]
         steps = self._steps_ahead(len(sequences), n_steps, gating_ahead)
         names, rows_ahead = self._feature_names(), None
         if is_of_lines:
@@ -352,20 +354,21 @@ class FittedMarkovModel(MixtureEstimator):
             rows_ahead = np.insert(others.reshape(len(sequences) * n_steps, others.shape[2]), 0, np.nan, axis=1)
         elif others is not None:
             raise ValueError("rows of this fit are on no columns: leave future out")
-        if self.emission == "regression":
+        if self.emission in AUTOREGRESSIONS:
             before = found.x[sequences.last][:, : self.lags] if self.lags else np.empty((len(sequences), 0))
-            ahead: Forecast = forecast_of_lines(self._estimates(), here, before, steps, sequences.names, others)
+            ahead: Forecast = forecast_of_lines(self._lines(), here, before, steps, sequences.names, others)
         else:
             told = self.emissions_, self._feature_names(), self._estimates()
             ahead = forecast_of(*told, here, steps, sequences.names, rows_ahead)
-        return replace(ahead, columns=tuple(names), times=times)
+        return replace(ahead, states=self._folded(ahead.states), columns=tuple(names), times=times)
 
     def _steps_ahead(self, n_sequences: int, n_steps: int, gating_ahead: Any) -> Array:
         """Return the transitions to come, (sequences, steps, components, components)."""
         k, law = len(self.weights_), self._chain()
         if isinstance(law, Chain):
             check_gated("gating_ahead", gating_ahead, False)
-            return np.broadcast_to(self.transitions_, (n_sequences, n_steps, k, k))
+            size = self._n_tuples
+            return np.broadcast_to(law.lifted(self._theta().law).steps[0], (n_sequences, n_steps, size, size))
         check_gated("gating_ahead", gating_ahead, True)
         table = self._gating(gating_ahead, n_sequences * n_steps)
         steps = np.exp(law.log_steps(self._theta().law, table)[0])
@@ -401,7 +404,7 @@ class FittedMarkovModel(MixtureEstimator):
             return given_others(ahead, q, log_density[0])
 
         found = self._rows_of(X, **rows)
-        states = self._over_sequences(found, states_of, len(self.weights_))
+        states = self._over_sequences(found, states_of, self._n_tuples)
         out = uniform_residuals(self.emissions_, self._feature_names(), self._estimates(), found.x, states)
         out = np.delete(out, np.s_[1 : 1 + self.lags], axis=1)
         return out if scale == "uniform" else as_normal(out)
@@ -437,9 +440,6 @@ class FittedMarkovModel(MixtureEstimator):
         one, estimates = self.emissions_[0], {"gaussian": "covariances", "student": "scale_matrices"}
         is_any = one.name in estimates and COVARIANCES[one.covariance_type].has_matrices and one.n_features > 1
         return [Matrices(estimates[one.name], 0, self._feature_names())] if is_any else []
-
-    def _estimates(self) -> dict[str, Array]:
-        return {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
 
     def _on(  # type: ignore[override]
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from majorant._numbers import briefly
 from majorant._validation import check_choice, check_real
 from majorant.laws import Chain, GatedChain
+from majorant.laws.tuples import TupleChain
+from majorant.models.hidden_markov.means import MOST_TUPLES
 from majorant.models.hidden_markov.sequences import Sequences
 
 
 def chain_of(
-    k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: int = 0, sticky: float = 0.0
+    k: int, start: str | ArrayLike, allowed: ArrayLike | None, width: int = 0, sticky: float = 0.0, order: int = 0
 ) -> Chain | GatedChain:
     """Return the law of the states; its steps depend on so many covariates, with the constant, or on none.
+
+    Where rows depend on the states of some rows before, `order`, it is a law of tuples.
 
     Raises
     ------
@@ -38,19 +43,27 @@ def chain_of(
         raise ValueError("with gating there are no counts of steps to add to: leave sticky out")
     if width and may is not None and not may.diagonal().all():
         raise ValueError("with gating a state may always stay: allow the diagonal of allowed")
+    if width and order:
+        raise ValueError("emission='switching_mean' is of transitions without covariates: leave gating out")
+    if order and k ** (order + 1) > MOST_TUPLES:
+        raise ValueError(
+            f"{k} states and {order} lags make {k ** (order + 1):,} tuples of states, of which at most {MOST_TUPLES} "
+            "can be followed: use fewer states or lags"
+        )
+    law = partial(TupleChain, order) if order else Chain
     if isinstance(start, str):
         check_choice("start", start, ["free", "stationary"], or_else=", or probabilities")
         if start == "stationary" and may is not None and not (np.linalg.matrix_power(may + np.eye(k), k) > 0).all():
             raise ValueError("start='stationary' needs a way from every state to every other; allowed has none")
         if width and start == "stationary":
             raise ValueError("with gating transitions change, and have no stationary law: leave start='stationary' out")
-        return GatedChain(width, start, may) if width else Chain(start, may, sticky)
+        return GatedChain(width, start, may) if width else law(start, may, sticky)
     first = np.asarray(start, dtype=np.float64)
     if first.shape != (k,) or not (first >= 0).all() or abs(first.sum() - 1) > 1e-9:
         raise ValueError(
             f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {briefly(start)}"
         )
-    return GatedChain(width, first, may) if width else Chain(first, may, sticky)
+    return GatedChain(width, first, may) if width else law(first, may, sticky)
 
 
 def check_gated(name: str, given: Any, is_gated: bool) -> None:
@@ -76,6 +89,8 @@ def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain
     ValueError
         If no path goes through the known states of a sequence.
     """
+    if isinstance(chain, TupleChain):
+        raise ValueError("emission='switching_mean' takes no known states: leave component_labels out")
     if not chain.numbers_states:
         return
     first = np.ones(k, dtype=bool) if isinstance(chain.start, str) else chain.start > 0
