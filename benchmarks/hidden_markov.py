@@ -50,6 +50,7 @@ def cases(data: dict[str, Any]) -> list[tuple[str, dict[str, Any], Any, dict[str
     rate, returns = data["fedfunds"], data["areturns"]
     lines: dict[str, Any] = {"emission": "regression", "start": "stationary", "n_components": 2}
     tied = {**lines, "covariance_type": "tied"}
+    switching = {**tied, "emission": "switching_autoregression"}
     taylor = np.column_stack([rate[4:], rate[3:-1], data["ogap"][4:], data["inf"][4:]])
     return [
         ("federal funds", tied, rate[:, None], {}, 508.6359),
@@ -59,6 +60,8 @@ def cases(data: dict[str, Any]) -> list[tuple[str, dict[str, Any], Any, dict[str
         ("returns", lines, np.column_stack([returns[1:], returns[:-1]]), {}, 745.7977),
         ("mumps", {**lines, "lags": 1, "fit_intercept": False}, data["mumps"][:, None], {}, -131.7225),
         ("national product", {**tied, "emission": "switching_mean", "lags": 4}, data["rgnp"][:, None], {}, 181.2634),
+        ("national product, 1 lag", {**switching, "lags": 1}, data["rgnp"][:, None], {}, 186.7575),
+        ("national product, 2 lags", {**switching, "lags": 2}, data["rgnp"][:, None], {}, 179.3235),
         *(("earthquakes", {**counts, "n_components": k}, quakes, {}, v) for k, v in enumerate(free, 2)),
         *(
             ("earthquakes, stationary", {**counts, "start": "stationary", "n_components": k}, quakes, {}, v)

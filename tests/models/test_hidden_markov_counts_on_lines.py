@@ -124,5 +124,7 @@ def test_targets_that_cannot_be_are_refused() -> None:
         ValueError, match="terms of a formula explain a target of emission gaussian, poisson, bernoulli"
     ):
         mj.HiddenMarkovModel.from_formula("y ~ x", table, emission="gamma")
-    with pytest.raises(ValueError, match='lags=1 are of "regression" or "switching_mean"'):
+    with pytest.raises(
+        ValueError, match='lags=1 are of "regression" or "switching_mean" or "switching_autoregression"'
+    ):
         mj.HiddenMarkovModel.from_formula("y ~ lag(y)", table, emission="poisson")

@@ -95,7 +95,9 @@ def test_what_cannot_be_forecast_or_set_is_refused(tmp_path: Path) -> None:
         model.forecast(np.concatenate([y, [[np.nan]]]))
     with pytest.raises(TypeError, match="need its other columns"):
         fitted(np.column_stack([y, np.arange(240.0)]), lags=1).forecast(np.column_stack([y, np.arange(240.0)]))
-    with pytest.raises(ValueError, match='lags=1 are of "regression" or "switching_mean"; got emission='):
+    with pytest.raises(
+        ValueError, match='lags=1 are of "regression" or "switching_mean" or "switching_autoregression"; got emission='
+    ):
         mj.HiddenMarkovModel(2, lags=1).fit(y)
     with pytest.raises(ValueError, match="lags"):
         fitted(y, lags=-1)

@@ -18,7 +18,7 @@ from majorant.engine.mixture import Array
 from majorant.models.gaussian_in_units import GaussianInUnits, units_of
 from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.lines import SwitchingLines
-from majorant.models.hidden_markov.means import SWITCHING_MEAN, SwitchingMeans, by_tuple
+from majorant.models.hidden_markov.means import SWITCHING_AUTOREGRESSION, SWITCHING_MEAN, SwitchingMeans, by_tuple
 from majorant.models.hidden_markov.positive import GammaEmission, VonMisesEmission
 from majorant.models.hidden_markov.students import Students
 from majorant.registry import value_class
@@ -145,6 +145,7 @@ class MeansEmission(LinesEmission):
     """An autoregression about a mean that switches."""
 
     name = SWITCHING_MEAN
+    slopes_switch: ClassVar[bool] = False
 
     def learned(self, X: Array, weights: Array) -> Self:
         """Return the same with one unit for the target and its lags."""
@@ -154,11 +155,20 @@ class MeansEmission(LinesEmission):
     def density(self, has_gaps: bool) -> SwitchingMeans:
         """Return the density of tuples of states."""
         assert self.centre is not None and self.scale is not None
-        return SwitchingMeans(self.centre, self.scale, self.covariance_type == "tied")
+        return SwitchingMeans(self.centre, self.scale, self.covariance_type == "tied", self.slopes_switch)
 
     def marginals(self, estimates: Mapping[str, Array], j: int, X: Array | None = None) -> Any:
         """Return normal distributions about the lines of tuples of states."""
         return super().marginals(by_tuple(estimates), j, X)
+
+
+@value_class
+@dataclass(frozen=True)
+class AutoregressionsEmission(MeansEmission):
+    """An autoregression that switches about a mean that switches."""
+
+    name = SWITCHING_AUTOREGRESSION
+    slopes_switch = True
 
 
 class GeneralisedLines(LinesEmission):
@@ -370,12 +380,13 @@ EMISSIONS: dict[str, type[Emission]] = {
         VonMisesEmission,
         LinesEmission,
         MeansEmission,
+        AutoregressionsEmission,
         PoissonLines,
         LogisticLines,
     )
 }
 REGRESSIONS = tuple(name for name, own in EMISSIONS.items() if issubclass(own, LinesEmission))
-AUTOREGRESSIONS = (LinesEmission.name, MeansEmission.name)
+AUTOREGRESSIONS = (LinesEmission.name, MeansEmission.name, AutoregressionsEmission.name)
 """Those that may have own lags."""
 EXPLAINED = {"gaussian": "regression", "poisson": "poisson_regression", "bernoulli": "bernoulli_regression"}
 """The regression of a target of some distribution."""

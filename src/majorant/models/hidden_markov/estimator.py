@@ -112,11 +112,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         out, have all their cells or none. "regression" is Markov switching: a line of the first column of X on the
         others, with a constant. "poisson_regression" is one of counts, on the logarithm of the mean, and
         "bernoulli_regression" of zeros and ones, on the logit. "switching_mean" is Hamilton's autoregression: one
-        column on its own `lags`, about a mean that switches.
+        column on its own `lags`, about a mean that switches; in "switching_autoregression" its coefficients do too.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian and Student rows; of lines, whose noise is the same in all states where it is "tied".
     lags : int, default=0
-        Own lags of a "regression" or "switching_mean". First rows of a sequence, which lack them, say nothing.
+        Own lags of a regression or an autoregression. First rows of a sequence, which lack them, say nothing.
     fit_intercept : bool, default=True
         Whether the lines of a "regression" have a constant in each state.
     start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
@@ -389,9 +389,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if check_integer("lags", self.lags, low=0) and self.emission not in AUTOREGRESSIONS:
-            raise ValueError(
-                f'lags={self.lags} are of "regression" or "switching_mean"; got emission={briefly(self.emission)}'
-            )
+            known = " or ".join(f'"{name}"' for name in AUTOREGRESSIONS)
+            raise ValueError(f"lags={self.lags} are of {known}; got emission={briefly(self.emission)}")
         chain_of(self.n_components, self.start, self.allowed, 0, self.sticky, self._order)
         if not self.fit_intercept and self.emission not in REGRESSIONS:
             raise ValueError(f'fit_intercept=False is of emission="regression"; got emission={briefly(self.emission)}')

@@ -44,7 +44,7 @@ def chain_of(
     if width and may is not None and not may.diagonal().all():
         raise ValueError("with gating a state may always stay: allow the diagonal of allowed")
     if width and order:
-        raise ValueError("emission='switching_mean' is of transitions without covariates: leave gating out")
+        raise ValueError("an autoregression about switching means has transitions without covariates: leave gating out")
     if order and k ** (order + 1) > MOST_TUPLES:
         raise ValueError(
             f"{k} states and {order} lags make {k ** (order + 1):,} tuples of states, of which at most {MOST_TUPLES} "
@@ -90,7 +90,7 @@ def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain
         If no path goes through the known states of a sequence.
     """
     if isinstance(chain, TupleChain):
-        raise ValueError("emission='switching_mean' takes no known states: leave component_labels out")
+        raise ValueError("an autoregression about switching means takes no known states: leave component_labels out")
     if not chain.numbers_states:
         return
     first = np.ones(k, dtype=bool) if isinstance(chain.start, str) else chain.start > 0

@@ -17,33 +17,32 @@ from majorant.models.hidden_markov.lines import SwitchingLines
 ROUNDS = 4
 """Alternations of means, autoregression and variances in an M-step: none lowers the likelihood."""
 MOST_TUPLES = 256
-SWITCHING_MEAN = "switching_mean"
+SWITCHING_MEAN, SWITCHING_AUTOREGRESSION = "switching_mean", "switching_autoregression"
 
 
 class SwitchingMeans(SwitchingLines):
     r"""An autoregression about a mean that switches, by tuples of the states :math:`m = (s_t, \dots, s_{t-r})`.
 
-    .. math:: y_t - \mu_{s_t} = \sum_j \phi_j (y_{t-j} - \mu_{s_{t-j}}) + \sigma_{s_t} e_t
+    .. math:: y_t - \mu_{s_t} = \sum_j \phi_{j s_t} (y_{t-j} - \mu_{s_{t-j}}) + \sigma_{s_t} e_t
 
     So the row of a tuple is on a line with the slopes phi and the constant
-    :math:`\mu_{s_t} - \sum_j \phi_j \mu_{s_{t-j}}`. Parameters are coefficients (mean, phi) of each state, phi the same
-    in all. Target and lags have one centre and one scale.
+    :math:`\mu_{s_t} - \sum_j \phi_{j s_t} \mu_{s_{t-j}}`. Parameters are coefficients (mean, phi) of each state; phi is
+    the same in all unless it switches. Target and lags have one centre and one scale.
     """
 
-    def __init__(self, centre: Array, scale: Array, is_common: bool) -> None:
+    def __init__(self, centre: Array, scale: Array, is_common: bool, slopes_switch: bool = False) -> None:
         super().__init__(centre, scale, is_common)
         self.alone = SwitchingLines(centre, scale, is_common)
-        self.order = self.p - 1
-        self.inner = GaussianRegression(None, self.p, self.inner.rule, n_shared=self.order)
+        self.order, self.slopes_switch = self.p - 1, slopes_switch
+        self.inner = GaussianRegression(None, self.p, self.inner.rule, n_shared=0 if slopes_switch else self.order)
         self.exact = False
 
     def lifted(self, theta: Predictors) -> Predictors:
         """Return the lines of the tuples."""
         tuples = tuples_of(theta.coef.shape[1], self.order)
-        means, own = theta.coef[:, tuples, 0], theta.coef[:, 0, 1:]
-        constants = means[:, :, 0] - np.einsum("rmj,rj->rm", means[:, :, 1:], own)
-        slopes = np.repeat(own[:, None], len(tuples), axis=1)
-        return Predictors(np.concatenate([constants[:, :, None], slopes], axis=2), theta.dispersion[:, tuples[:, 0]])
+        means, own = theta.coef[:, tuples, 0], theta.coef[:, tuples[:, 0], 1:]
+        constants = means[:, :, 0] - (means[:, :, 1:] * own).sum(axis=2)
+        return Predictors(np.concatenate([constants[:, :, None], own], axis=2), theta.dispersion[:, tuples[:, 0]])
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
         """Return the log density of each target under each tuple."""
@@ -64,17 +63,21 @@ class SwitchingMeans(SwitchingLines):
         is_state = np.eye(k)[tuples]  # (tuples, 1 + order, states)
         mass = statistics[:, :, 0].reshape(runs, k, -1).sum(axis=2)
         for _ in range(ROUNDS):
-            own = now.coef[:, 0, 1:]
             by_mean = np.zeros((runs, n_tuples, self.p, k))
-            by_mean[:, :, 0] = is_state[:, 0] - np.einsum("mjk,rj->rmk", is_state[:, 1:], own)
+            by_mean[:, :, 0] = is_state[:, 0] - np.einsum(
+                "mjk,rmj->rmk", is_state[:, 1:], now.coef[:, tuples[:, 0], 1:]
+            )
             coef = now.coef.copy()
             coef[:, :, 0] += self._step(now, about, score, information, by_mean)
-            now = Predictors(coef, now.dispersion)
             by_own = np.zeros((runs, n_tuples, self.p, self.order))
             by_own[:, :, 0] = -coef[:, tuples[:, 1:], 0]
             by_own[:, :, 1:] = np.eye(self.order)
+            if self.slopes_switch:
+                by_own = (by_own[..., None, :] * is_state[:, 0, None, :, None]).reshape(runs, n_tuples, self.p, -1)
+            now = Predictors(coef, now.dispersion)
+            step = self._step(now, about, score, information, by_own).reshape(runs, -1, self.order)
             coef = coef.copy()
-            coef[:, :, 1:] += self._step(now, about, score, information, by_own)[:, None]
+            coef[:, :, 1:] += step
             now = self._with_variances(coef, now.dispersion, about, statistics, mass)
         if (share == 1).all():
             return now
@@ -114,8 +117,8 @@ def by_tuple(estimates: Mapping[str, Array]) -> dict[str, Array]:
     """Return the lines of the tuples of states, as estimates of a regression has them."""
     means, coef = estimates["means"][:, 0], estimates["coef"]
     tuples = tuples_of(len(means), coef.shape[1])
-    constants = means[tuples[:, 0]] - means[tuples[:, 1:]] @ coef[0]
     first = tuples[:, 0]
+    constants = means[first] - (means[tuples[:, 1:]] * coef[first]).sum(axis=1)
     return {"intercept": constants, "coef": coef[first], "variances": estimates["variances"][first]}
 
 
@@ -130,7 +133,7 @@ class OfTuples:
     @property
     def _order(self) -> int:
         """Number of rows before whose states a row depends on."""
-        return self.lags if self.emission == SWITCHING_MEAN else 0
+        return self.lags if self.emission in (SWITCHING_MEAN, SWITCHING_AUTOREGRESSION) else 0
 
     @property
     def _n_tuples(self) -> int:
@@ -155,11 +158,11 @@ def check_lines(emission: Any, lags: int, fit_intercept: bool, width: int) -> No
     ValueError
         `width` counts the columns of X and lags.
     """
-    if emission == SWITCHING_MEAN:
+    if emission in (SWITCHING_MEAN, SWITCHING_AUTOREGRESSION):
         if not lags or width != 1 + lags:
             got = f"{width - lags} columns" if lags else "lags=0"
-            raise ValueError(f"emission={SWITCHING_MEAN!r} is of one column on its own lags, at least one; got {got}")
+            raise ValueError(f"emission={emission!r} is of one column on its own lags, at least one; got {got}")
         if not fit_intercept:
-            raise ValueError(f"emission={SWITCHING_MEAN!r} has a mean in each state: leave fit_intercept=True")
+            raise ValueError(f"emission={emission!r} has a mean in each state: leave fit_intercept=True")
     if not fit_intercept and width == 1:
         raise ValueError("fit_intercept=False leaves lines without anything: give columns beside the target, or lags")
