@@ -99,8 +99,10 @@ def one_more_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (folder / "coins.py").write_text(FILE, encoding="utf-8")
     invalidate_caches()
     majorant.models.__path__.append(str(folder))
+    registry._homes.cache_clear()  # files are read once, perhaps by a test before
     yield
     majorant.models.__path__.remove(str(folder))
+    registry._homes.cache_clear()
     sys.modules.pop("majorant.models.coins", None)
     for known, name in ((registry.CARDS, "coins"), (registry.ESTIMATORS, "coins"), (registry.VALUES, "Heads")):
         known.pop(name, None)
