@@ -145,6 +145,8 @@ def test_levels_of_text_have_an_order_and_make_items_ordinal(table: pl.DataFrame
         (["--levels", "visits=1<2"], "holds numbers, which have an order"),
         (["--levels", "a<b"], "no column of text has the levels"),
         (["--levels", "q1=never"], "two different levels or more"),
+        (["--levels", "q1=never<"], "two different levels or more"),
+        (["--levels", "=never<often"], 'a column "" that is not there'),
         (["--levels", "qq1=never<often"], 'a column "qq1" that is not there. Did you mean "q1"?'),
         (["--outcomes", "incme"], 'no column "incme"'),
         (["--outcomes", "income=poisson"], "Kinds: normal, count, categorical."),

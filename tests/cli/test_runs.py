@@ -77,7 +77,8 @@ def test_the_model_of_standardised_columns_takes_the_table(demo: tuple[Path, str
     turned = wines.assign(note="text")[["note", *wines.columns[::-1]]]
     again = load(run / "model.majorant")
     again.save(demo[0] / "again.majorant")
-    for table in (wines, pl.from_pandas(wines), turned, rows.add_suffix(" (standardised)")):
+    arrow = pl.from_pandas(wines).to_arrow()
+    for table in (wines, pl.from_pandas(wines), arrow, turned, rows.add_suffix(" (standardised)")):
         np.testing.assert_array_equal(model.predict(table), labels)
         np.testing.assert_array_equal(load(demo[0] / "again.majorant").predict(table), labels)
     with pytest.warns(UserWarning, match="feature names"):

@@ -137,9 +137,10 @@ def known_classes(column: pl.Series, most: int | None = None) -> tuple[NDArray[n
         If numbers are no classes, or there are more of them than classes.
     """
     if column.dtype.is_numeric():
-        values = column.cast(pl.Float64).fill_nan(None).fill_null(0.0).to_numpy()
+        column = column.cast(pl.Float64).fill_nan(None)
+        values = column.fill_null(0.0).to_numpy()
         given = values[column.is_not_null().to_numpy()]
-        if len(wrong := given[(given < 1) | (given != np.floor(given))]):
+        if len(wrong := given[(given < 1) | (given != np.floor(given)) | np.isinf(given)]):
             raise CommandError(
                 f'"{column.name}" must number the known classes from 1; it holds {wrong[0]:g}.',
                 "Leave a cell empty where the class is not known.",

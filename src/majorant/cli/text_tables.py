@@ -108,7 +108,7 @@ class Reading:
         for text in self.levels:
             before, equals, after = text.partition("=")
             levels = tuple(level.strip() for level in (after if equals else text).split("<"))
-            if len(set(levels)) < max(2, len(levels)):
+            if len(set(levels)) < max(2, len(levels)) or "" in levels:
                 raise CommandError(
                     f'--levels takes two different levels or more in their order; got "{text}".',
                     'For example --levels "q1=never<rarely<often".',
@@ -119,7 +119,8 @@ class Reading:
                 if equals
                 else [n for n in texts if not _foreign(frame[n], levels)]
             )
-            if wrong := next((name for name in names if name not in frame.columns), None):
+            wrong = next((name for name in names if name not in frame.columns), None)
+            if wrong is not None:
                 raise CommandError(
                     f'--levels names a column "{wrong}" that is not there.{did_you_mean(wrong, frame.columns)}'
                 )

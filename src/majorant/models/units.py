@@ -56,12 +56,13 @@ class Standardisation:
             rows = X.toarray() if hasattr(X, "toarray") else X
             is_table = isinstance(rows, np.ndarray | list | tuple) and np.shape(rows)[1:] == self.means.shape
             return self.apply(np.asarray(rows, dtype=np.float64)) if is_table else X
+        table = nw.from_native(X, eager_only=True)
         raw = [name.removesuffix(SUFFIX) for name in names]
-        if set(names) <= set(X.columns):
+        if set(names) <= set(table.columns):
             return X
-        missing = [name for name in raw if name not in X.columns]
+        missing = [name for name in raw if name not in table.columns]
         if missing:
             raise ValueError(f"X lacks columns of the fit: {', '.join(missing)}")
         units = zip(raw, self.means.tolist(), self.scales.tolist(), names, strict=True)
         told = [((nw.col(name) - mean) / scale).alias(own) for name, mean, scale, own in units]
-        return nw.from_native(X, eager_only=True).select(told).to_native()
+        return table.select(told).to_native()
