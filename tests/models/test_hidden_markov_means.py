@@ -168,3 +168,10 @@ def test_data_that_do_not_fit_are_refused() -> None:
         model(1).fit(y, gating=np.arange(len(y))[:, None])
     with pytest.raises(TypeError, match="cannot be drawn from"):
         model(1).fit(y).sample(5)
+
+
+@pytest.mark.parametrize("emission", ["regression", *KINDS])
+@pytest.mark.parametrize(("n", "lengths"), [(4, None), (12, [4, 4, 4])])
+def test_sequences_without_all_their_lags_are_refused(emission: str, n: int, lengths: Any) -> None:
+    with pytest.raises(ValueError, match="no row has all its cells and lags: use fewer lags, or longer sequences"):
+        model(4, emission=emission).fit(rows()[:n], lengths=lengths)

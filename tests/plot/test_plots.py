@@ -18,6 +18,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Ellipse
 from scipy.integrate import trapezoid
 from scipy.stats import chi2, multivariate_normal
+from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score, silhouette_samples
 
 import majorant as mj
@@ -313,6 +314,25 @@ def test_roc_curves_have_the_areas_of_scikit_learn(n_classes: int) -> None:
     assert ax.get_legend_handles_labels()[1] == [f"{c}: area {a:.2f}" for c, a in zip(shown, areas, strict=True)]
     with pytest.raises(TypeError, match="probabilities of classes; KMeans has none"):
         mj.plot.roc(mj.KMeans(2).fit(X), X, y)
+
+
+def test_a_picture_of_other_rows_is_refused_in_words() -> None:
+    frame, y = pd.DataFrame(load_iris().data), load_iris().target
+    model = mj.DiscriminativeLatentClasses(3, random_state=0).fit(frame, y)
+    for truth, words in (
+        (y[:50], r"one class for each of the 150 rows; its shape is \(50,\)"),
+        (y + 5, "which is no class of the fit"),
+        (np.zeros(150, dtype=int), "needs rows of two classes"),
+        (pd.Series(y, index=frame.index[::-1]), "index"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            mj.plot.roc(model, frame, truth)
+    with_gaps = frame.mask(frame > 7)
+    with pytest.raises(ValueError, match="missing cells"):
+        mj.plot.silhouettes(mj.GaussianMixture(2, random_state=0).fit(with_gaps), with_gaps)
+    text = pd.DataFrame({"a": ["x", "y"] * 20, "b": ["u", "u", "v", "v"] * 10})
+    with pytest.raises(ValueError, match="and so numbers"):
+        mj.plot.silhouettes(mj.LatentClassAnalysis(2, random_state=0, effort="fast").fit(text), text)
 
 
 def test_every_picture_of_the_report_can_be_drawn_alone(tmp_path: Path) -> None:

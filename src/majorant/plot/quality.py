@@ -38,7 +38,7 @@ def silhouettes(model: Any, X: Any, ax: Axes | None = None, **rows: Any) -> Axes
     ImportError
         If matplotlib is not installed.
     ValueError
-        If all rows are in one part, or each in a part of its own.
+        If all rows are in one part, or each in a part of its own; if cells are missing or no numbers.
 
     Examples
     --------
@@ -52,7 +52,12 @@ def silhouettes(model: Any, X: Any, ax: Axes | None = None, **rows: Any) -> Axes
     check_is_fitted(model)
     X, _, rows = rows_as_fitted(model, X, rows=rows)
     labels = np.asarray(model.predict(X, **rows), dtype=np.int64)
-    values = X if issparse(X) else np.asarray(X, dtype=np.float64)
+    try:
+        values = X if issparse(X) else np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("silhouettes need distances between rows, and so numbers; X holds other values") from error
+    if not issparse(values) and np.isnan(values).any():
+        raise ValueError("silhouettes need distances between rows: leave out those with missing cells")
     if clusters_directions(model):
         values = values / np.linalg.norm(values, axis=1, keepdims=True)
     found = measure_silhouettes(values, labels, np.bincount(labels), model)
@@ -94,6 +99,8 @@ def roc(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
         If matplotlib is not installed.
     TypeError
         If the model gives no probabilities of classes.
+    ValueError
+        If y has not one class of the fit for each row, or one class alone.
 
     Examples
     --------
@@ -109,13 +116,25 @@ def roc(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
         raise TypeError(f"roc needs probabilities of classes; {type(model).__name__} has none")
     from sklearn.metrics import auc, roc_curve
 
-    probabilities, truth = np.asarray(model.predict_proba(X)), np.asarray(y)
-    ax, n = axes(ax), len(model.classes_)
+    X, y, _ = rows_as_fitted(model, X, y)
+    probabilities, truth, n = np.asarray(model.predict_proba(X)), np.asarray(y), len(model.classes_)
+    if truth.shape != (len(probabilities),):
+        raise ValueError(f"y must have one class for each of the {len(probabilities)} rows; its shape is {truth.shape}")
+    present = np.unique(truth)
+    if len(unknown := np.setdiff1d(present, model.classes_)):
+        raise ValueError(
+            f"y holds {unknown[0]!r}, which is no class of the fit ({', '.join(map(str, model.classes_))})"
+        )
+    if len(present) < 2:
+        raise ValueError(f"a ROC curve needs rows of two classes; all of y is {present[0]!r}")
+    ax = axes(ax)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for at in range(n) if n > 2 else [n - 1]:
-        misses, hits, _ = roc_curve(truth == model.classes_[at], probabilities[:, at])
-        label = f"{model.classes_[at]}: area {auc(misses, hits):.2f}"
-        ax.plot(misses, hits, color=colour(at), linewidth=1.4, label=label)
+        if model.classes_[at] not in present:
+            continue
+        false_positives, true_positives, _ = roc_curve(truth == model.classes_[at], probabilities[:, at])
+        label = f"{model.classes_[at]}: area {auc(false_positives, true_positives):.2f}"
+        ax.plot(false_positives, true_positives, color=colour(at), linewidth=1.4, label=label)
     ax.legend(frameon=False)
     ax.set_aspect("equal")
     ax.set_xlabel("share of other classes that is taken for it")

@@ -111,7 +111,10 @@ class LinesEmission(Emission):
 
     def learned(self, X: Array, weights: Array) -> Self:
         """Return the same with units: root mean squares where there is no constant, which the means would bring in."""
-        centre, scale = units_of(X[:, self.columns], weights)
+        x = X[:, self.columns]
+        if not (weights[~np.isnan(x).any(axis=1)] > 0).any():
+            raise ValueError("no row has all its cells and lags: use fewer lags, or longer sequences")
+        centre, scale = units_of(x, weights)
         if not self.has_constant:
             centre, scale = np.zeros_like(centre), np.hypot(centre, scale)
         return replace(self, centre=centre, scale=scale)
@@ -149,8 +152,9 @@ class MeansEmission(LinesEmission):
 
     def learned(self, X: Array, weights: Array) -> Self:
         """Return the same with one unit for the target and its lags."""
-        centre, scale = units_of(X[:, :1], weights)
-        return replace(self, centre=np.repeat(centre, self.n_features), scale=np.repeat(scale, self.n_features))
+        found, own = super().learned(X, weights), [0] * self.n_features
+        assert found.centre is not None and found.scale is not None
+        return replace(found, centre=found.centre[own], scale=found.scale[own])
 
     def density(self, has_gaps: bool) -> SwitchingMeans:
         """Return the density of tuples of states."""
