@@ -209,3 +209,12 @@ def test_multiview_reading(multiview: Any) -> None:
     assert len(near) == 2 and min(near) > 0.5
     assert all(number([line], "accuracy") > 0.5 for line in lines if line.startswith("loss_weight"))
     assert sum(line.startswith("CPU time") for line in lines) == 3
+
+
+def test_multiview_topics(multiview: Any) -> None:
+    lines = multiview("topics")
+    apart = [float(line.split("mean KL of classes ")[1]) for line in lines if "mean KL of classes" in line]
+    assert len(apart) == 4 and min(apart) > 0
+    shares = [line.split(": ")[1].split() for line in lines if line.startswith("  topic 1: 0.")]
+    assert [len(of_topic) for of_topic in shares] == [5, 5, 10, 10]
+    assert any("; disliked " in line for line in lines)

@@ -1,6 +1,8 @@
-"""The weight of the loss of a target, by hold-out."""
+"""The weight of the loss of a target, by hold-out, and the penalty of its block."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,3 +66,52 @@ def test_a_weight_at_an_end_of_those_tried_is_told(noise: float) -> None:
         model.loss_weight_ = weight
         said = " ".join(str(model.summary()).split())
         assert [text in said for text in told.values()] == [weight == end for end in told]
+
+
+@pytest.mark.parametrize("response", [0.05, 0.5, 20.0])
+@pytest.mark.parametrize("method", ["pseudo-likelihood", "cd"])
+def test_the_penalty_of_the_response_is_balanced_by_its_loss_alone(method: str, response: float) -> None:
+    g = np.random.default_rng(2)
+    h = g.normal(size=(80, 2))
+    X = h @ g.normal(size=(2, 5)) + g.normal(size=(80, 5))
+    y = 3 * h[:, 0] + g.normal(size=80)
+    l2 = {"views": 0.5, "response": response}
+    model = mj.HarmoniumRegressor(2, loss="squared", loss_weight=50.0, l2=l2, method=method).fit(X, y)
+    v = model.label_components_[0]
+    told = model.transform(X) @ v
+    residual = told + model.label_intercept_[0] - (y - y.mean()) / y.std()
+    # V at a minimum: the derivative of loss and penalty along V itself is zero
+    np.testing.assert_allclose(50 * np.mean(residual * told), -response * v @ v, rtol=1e-3)
+    assert model.l2_ == 0.5
+    if method == "pseudo-likelihood":
+        assert model.certificate_.is_global
+        assert model.certify(X, y).difference == pytest.approx(0, abs=1e-2)
+
+
+def test_blocks_of_one_penalty_are_one_penalty() -> None:
+    g = np.random.default_rng(5)
+    X = g.normal(size=(60, 4)) + g.normal(size=(60, 1))
+    y = X[:, 0] > 0
+    for loss in ("hinge", "log"):
+        plain, blocks = (
+            mj.HarmoniumClassifier(2, loss=loss, l2=l2).fit(X, y) for l2 in (0.5, {"views": 0.5, "response": 0.5})
+        )
+        np.testing.assert_array_equal(plain.components_, blocks.components_)
+        strict = mj.HarmoniumClassifier(2, loss=loss, l2={"views": 0.5, "response": 50.0}).fit(X, y)
+        assert np.linalg.norm(strict.label_components_) < np.linalg.norm(plain.label_components_)
+
+
+@pytest.mark.parametrize(
+    ("l2", "message"),
+    [
+        ({"views": 1.0}, "must have the keys 'views' and 'response'; got"),
+        ({"views": 1.0, "response": "auto"}, "two numbers"),
+        ({"views": 0.0, "response": 1.0}, r"l2\['views'\] must be positive"),
+    ],
+)
+def test_penalties_by_block_that_cannot_be(l2: dict[str, Any], message: str) -> None:
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    with pytest.raises(ValueError, match=message):
+        mj.HarmoniumClassifier(2, l2=l2).fit(X, y)
+    with pytest.raises(TypeError, match="l2 must be a number"):
+        mj.Harmonium(2, l2=l2).fit(X)

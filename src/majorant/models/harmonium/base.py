@@ -29,7 +29,7 @@ from majorant.models.harmonium import links
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
 from majorant.models.harmonium.estimates import check_proper
 from majorant.models.harmonium.inference import FittedHarmonium, generator
-from majorant.models.harmonium.layout import Layout, Supervision
+from majorant.models.harmonium.layout import Layout, Supervision, penalties
 from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.search import FOLDS, Annotation, Found, Search
@@ -73,7 +73,7 @@ class HarmoniumBase(
         check_integer("n_components", self.n_components, low=1)
         check_choice("method", self.method, tuple(OBJECTIVES))
         check_integer("cd_sweeps", self.cd_sweeps, low=1)
-        check_auto("l2", self.l2)
+        penalties(self.l2)
         if check_integer("n_folds", self.n_folds, low=1) > FOLDS:
             raise ValueError(f"n_folds, the number of folds held out, must be 1 to {FOLDS}; got {self.n_folds}")
         check_flag("grow", self.grow)
@@ -131,11 +131,11 @@ class HarmoniumBase(
             layout = problem.layout
             search = Search(
                 problem=contrastive(problem, self.cd_sweeps) if self.method == "cd" else problem,
-                scale=scale_of(self.views_, self._label_shares, layout),
+                scale=scale_of(self.views_, self._label_shares, layout, supervision.penalty),
                 variance=known_variances(self.views_),
                 positions=positions,
                 n_components=min(self.n_components, max(layout.n_rows, 1)),
-                l2=self.l2,
+                l2=penalties(self.l2)[0],
                 loss_weights=supervision.compared,
                 grow=bool(self.grow),
                 init=self.init,
@@ -491,7 +491,7 @@ class HarmoniumBase(
         with threadpool_limits(limits=1, user_api="blas"):
             rows = distinct_rows(tables, weights, self._target(y, tables, weights))
             problem, _ = self._problem(rows, reuse=False)
-            scale = scale_of(self.views_, self._label_shares, problem.layout)
+            scale = scale_of(self.views_, self._label_shares, problem.layout, self.supervision_.penalty)
             cost = Penalised(problem, scale, self.l2_, known_variances(self.views_))
             return certified(cost, self._fitted().parameters)
 

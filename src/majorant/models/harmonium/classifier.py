@@ -81,10 +81,12 @@ class HarmoniumClassifier(ClassifierMixin, SupervisedHarmonium):  # type: ignore
         rows. With ``method="cd"`` and ``loss="log"`` at least 1, which is the tri-wing harmonium itself.
     method, cd_sweeps, n_folds, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
-    l2 : "auto" or float, default="auto"
+    l2 : "auto", float or dict, default="auto"
         :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the held-out loss of the labels is within
         one standard error of the smallest. No component is kept only where others are not better by more than one
         standard error of the difference; the labels' shares are then the prediction.
+        A dict such as ``{"views": 0.01, "response": 1.0}`` has a penalty for W and another for V, which alone has one
+        in [1]_; `l2_` and the two that follow are then of the views.
 
     Attributes
     ----------
@@ -135,7 +137,7 @@ class HarmoniumClassifier(ClassifierMixin, SupervisedHarmonium):  # type: ignore
         loss_weight: float | str = 1000.0,
         method: str = "pseudo-likelihood",
         cd_sweeps: int = 5,
-        l2: float | str = "auto",
+        l2: float | str | dict[str, float] = "auto",
         n_folds: int = 1,
         grow: bool = False,
         init: str = "svd",

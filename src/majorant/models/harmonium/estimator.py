@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._numbers import briefly
-from majorant._validation import check_choice, check_sample_weight
+from majorant._validation import check_auto, check_choice, check_sample_weight
 from majorant.models.harmonium.base import HarmoniumBase
 from majorant.models.harmonium.estimates import SHAPES
 from majorant.models.harmonium.layout import Supervision
@@ -234,6 +234,10 @@ class Harmonium(HarmoniumBase):
             self._check_selection(views)
             self._fit(views, tables, sample_weight=sample_weight, supervision=Supervision(), select_by=self.select_by)
         return self
+
+    def _check_parameters(self) -> None:
+        check_auto("l2", self.l2)  # by block only where there is a response
+        super()._check_parameters()
 
     def _check_selection(self, views: dict[str, View]) -> None:
         """Check that `select_by` names a view of bits without edges, and that there are others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol, Self
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
-from majorant._validation import is_missing
+from majorant._numbers import briefly
+from majorant._validation import check_auto, is_missing
 from majorant.models.harmonium.structure import Structure
 from majorant.registry import value_class
 
@@ -359,17 +360,32 @@ class Supervision:
         Weight of the loss, or of the label's conditional.
     compared : tuple of float
         Weights that the fit compares; empty if the weight is given.
+    penalty : float
+        Penalty of V, or of the label's weights, in units of that of the views.
     """
 
     loss: Loss | None = None
     n_labels: int = 0
     weight: float = 0.0
     compared: tuple[float, ...] = ()
+    penalty: float = 1.0
 
     @property
     def n_scores(self) -> int:
         """Number of scores of a row."""
         return 0 if self.loss is None else self.loss.n_scores
+
+
+def penalties(l2: Any) -> tuple[float | str, float]:
+    """Check `l2`; return the penalty of the views, or "auto", and that of a target in units of it."""
+    if not isinstance(l2, Mapping):
+        return check_auto("l2", l2) or "auto", 1.0
+    if set(l2) != {"views", "response"}:
+        raise ValueError(f"l2 by block must have the keys 'views' and 'response'; got {briefly(dict(l2))}")
+    views, response = (check_auto(f"l2[{block!r}]", l2[block]) for block in ("views", "response"))
+    if views is None or response is None:
+        raise ValueError("l2 by block must hold two numbers, as what is held out chooses one: give l2='auto'")
+    return views, response / views
 
 
 def not_a_number(y: Any) -> Any:

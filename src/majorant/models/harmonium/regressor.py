@@ -72,10 +72,12 @@ class HarmoniumRegressor(RegressorMixin, SupervisedHarmonium):  # type: ignore[m
         See `HarmoniumClassifier`.
     method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
-    l2 : "auto" or float, default="auto"
+    l2 : "auto", float or dict, default="auto"
         :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the held-out loss of the target is within
         one standard error of the smallest. No component is kept only where others are not better by more than one
         standard error of the difference; the prediction is then the same for all rows.
+        A dict such as ``{"views": 0.01, "response": 1.0}`` has a penalty for W and another for V, which alone has one
+        in [1]_; `l2_` and the two that follow are then of the views.
     n_folds : int, default=5
         Number of folds, 1 to 5, that are held out in turn to choose the penalty and the weight of the loss. With 1 the
         fit takes about a third of the time, and its penalty is often too large.
@@ -125,7 +127,7 @@ class HarmoniumRegressor(RegressorMixin, SupervisedHarmonium):  # type: ignore[m
         loss_weight: float | str = 1000.0,
         method: str = "pseudo-likelihood",
         cd_sweeps: int = 5,
-        l2: float | str = "auto",
+        l2: float | str | dict[str, float] = "auto",
         n_folds: int = 5,
         grow: bool = False,
         init: str = "svd",

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from majorant._validation import (
-    check_auto,
-)
+from majorant._validation import check_auto
 from majorant.models.harmonium.base import HarmoniumBase
 from majorant.models.harmonium.layout import (
     Layout,
     Loss,
     Supervision,
+    penalties,
 )
 from majorant.models.harmonium.links import Groups
 from majorant.models.harmonium.search import Found
@@ -36,7 +35,8 @@ class SupervisedHarmonium(HarmoniumBase):
 
     def _supervision(self, loss: Loss | None, n_labels: int = 0) -> Supervision:
         weight = check_auto("loss_weight", self.loss_weight)
-        return Supervision(loss, n_labels, weight or LOSS_WEIGHTS[0], LOSS_WEIGHTS if weight is None else ())
+        compared = LOSS_WEIGHTS if weight is None else ()
+        return Supervision(loss, n_labels, weight or LOSS_WEIGHTS[0], compared, penalties(self.l2)[1])
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find components that describe the views and predict the target.

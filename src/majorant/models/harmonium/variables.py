@@ -342,10 +342,14 @@ def centre_of(views: tuple[FittedView, ...], label_shares: Array) -> Array:
     return np.concatenate([*(view.centre for view in in_order(views)), label_shares])
 
 
-def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout) -> Array:
-    """Return the units of the rows of W and V: inverse standard deviations, with the floor of rare bits."""
+def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout, penalty: float) -> Array:
+    """Return the units of the rows of W and V: inverse standard deviations, with the floor of rare bits.
+
+    Those of the target are smaller by the root of its penalty in units of that of the views.
+    """
     of_views = (view.scale_of_weights for view in in_order(views))
-    return np.concatenate([*of_views, 1 / spread_of(label_shares), np.ones(layout.n_scores)])
+    of_target = np.concatenate([1 / spread_of(label_shares), np.ones(layout.n_scores)])
+    return np.concatenate([*of_views, of_target / np.sqrt(penalty)])
 
 
 def known_variances(views: tuple[FittedView, ...]) -> Array:
