@@ -1,9 +1,10 @@
 """One EM iteration of a Gaussian mixture beside scikit-learn's, in the same run: single thread, CPU time, medians.
 
-Both start from the same parameters and run to two different iteration limits; the difference of the two times over the
-difference of the iteration counts is the cost of one iteration, free of what a fit does once. Then the log-likelihoods
-of both after 20 iterations in float64, the wall time of one thread over that of two, the memory that iterations take
-beyond the data, and the cost of a step of many short runs on a small table, which is what a search is made of.
+Both start from the same parameters and run to two different iteration limits; the difference of the two times
+over the difference of the iteration counts is the cost of one iteration, free of what a fit does once. Then the
+log-likelihoods of both after 20 iterations in float64, the wall time of one thread over that of two, the memory that
+iterations take beyond the data, what missing cells cost on a stream, and the cost of a step of many short runs on a
+small table, which is what a search is made of.
 
     python benchmarks/gaussian_em.py [--repeats 5]
 """
@@ -30,13 +31,16 @@ from sklearn.mixture import GaussianMixture as PeerMixture
 
 from majorant import _kernels
 from majorant.data import Chunks
+from majorant.data.storage import IteratedRows
 from majorant.densities.gaussian import Gaussian, normals
+from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine import minimize
 from majorant.engine.mixture import Mixture as MixtureOf
-from majorant.engine.mixture import Parameters, SingleRun
+from majorant.engine.mixture import OnData, Parameters, SingleRun
 from majorant.laws import Independent
 from majorant.laws.independent import Weights
-from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.models.gaussian_mixture.rows import streamed
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Mixture, m_step, moments
 from majorant.solvers.gaussian_em import run_em
 
@@ -152,6 +156,25 @@ def print_memory() -> None:
     print(f"{max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before / 2**20, 0.0):.1f}")
 
 
+def gaps(repeats: int) -> None:
+    """Of a pass over a stream of rows, a share of whose cells is missing, as a multiple of complete ones."""
+    X = rows(np.float64).repeat(4, axis=0)
+    spent: dict[tuple[str, float], float] = {}
+    for share in (0.0, 0.05, 0.1, 0.3):
+        X[np.random.default_rng(1).random(X.shape) < share] = np.nan
+        own = streamed(IteratedRows(lambda: np.array_split(X, 4)), 0, 1)
+        for name in ("full", "diag"):
+            kind = COVARIANCES[name]
+            model = Gaussian(kind, D, 1e-6)
+            on = OnData(MixtureOf(GaussianGaps(model) if share else model, Independent(), K), own.data)
+            width = own.variances.mean()
+            theta = Mixture(np.full(K, 1 / K), own.points[:K], np.array([width * kind.identity(D)] * K), name)
+            at = Parameters(normals([theta]), Weights(theta.weights[None]))
+            spent[name, share] = min(seconds(lambda: on.seen(at)) for _ in range(repeats))  # noqa: B023
+    for (name, share), each in spent.items():
+        print(f"  {name:>9}  {share:.0%} of cells missing: {each / spent[name, 0.0]:.2f} times complete rows (2)")
+
+
 def short_runs(repeats: int) -> None:
     X = load_iris().data
     Z = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
@@ -181,6 +204,7 @@ def main() -> None:
     short_runs(given.repeats)
     memory()
     threads(given.repeats)
+    gaps(given.repeats)
     speed(given.repeats)
 
 

@@ -203,3 +203,30 @@ def test_rows_of_a_part_and_of_a_part_of_it_are_those_of_the_masks() -> None:
     np.testing.assert_array_equal(part.map_rows(lambda block: block.columns[0][:, 0], ()), x[mask])
     np.testing.assert_array_equal(of_part.map_rows(lambda block: block.columns[0][:, 0], ()), x[mask][again])
     assert of_part.map_sum(lambda block: block.columns[0].sum()) == x[mask][again].sum()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_joined_blocks_have_the_rows_weights_and_memories_of_theirs_and_cross_no_chunk(n_jobs: int) -> None:
+    x, weights = np.arange(100.0), np.linspace(1, 2, 100)
+    memories: list[dict[str, Any]] = [{} for _ in range(10)]
+
+    class Chunked:
+        n_units, total_weight, n_blocks = 100, float(weights.sum()), 10
+
+        def blocks(self) -> Any:
+            for i in range(10):
+                at = slice(10 * i, 10 * i + 10)
+                yield Block(10 * i, (x[at, None],), weights[at], memories[i], chunk=i // 5)
+
+    data = Chunks(Chunked(), n_jobs=n_jobs).joined(20)
+    for visits in (1, 2):
+
+        def visit(block: Block) -> list[tuple[int, int, float]]:
+            block.memory["visits"] = block.memory.get("visits", 0) + 1
+            assert block.memory["visits"] == visits  # noqa: B023
+            return [(block.chunk, len(block), block.total(block.columns[0][:, 0]))]
+
+        seen = data.map_sum(visit)
+        assert [(chunk, size) for chunk, size, _ in seen] == [(0, 20), (0, 20), (0, 10), (1, 20), (1, 20), (1, 10)]
+        assert sum(total for *_, total in seen) == pytest.approx(float(weights @ x))
+    np.testing.assert_array_equal(data.map_rows(lambda block: block.columns[0][:, 0], ()), x)

@@ -12,7 +12,7 @@ import operator
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -173,9 +173,37 @@ class Mapped(OfSource):
             yield _seen(block, self.columns)
 
 
-def block_rows(row_bytes: int) -> int:
+@dataclass(frozen=True)
+class Joined(OfSource):
+    """Another source's rows in fewer blocks: of a chunk, blocks are joined until they have `rows` rows."""
+
+    source: Source
+    rows: int
+
+    def blocks(self) -> Iterator[Block]:
+        for _, chunk in groupby(self.source.blocks(), key=lambda block: block.chunk):
+            waiting: list[Block] = []
+            for block in chunk:
+                waiting.append(block)
+                if sum(map(len, waiting)) >= self.rows:
+                    yield _joined(waiting)
+                    waiting = []
+            if waiting:
+                yield _joined(waiting)
+
+
+def _joined(blocks: Sequence[Block]) -> Block:
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    columns = tuple(np.concatenate(own) for own in zip(*(block.columns for block in blocks), strict=True))
+    weights = None if first.weights is None else np.concatenate([block.weights for block in blocks])
+    return replace(first, columns=columns, weights=weights, derived={})
+
+
+def block_rows(row_bytes: int, most: int = 8192) -> int:
     """Return rows of a block, a function of the width of a row alone."""
-    return int(np.clip(BLOCK_BYTES // max(row_bytes, 1), 64, 8192))
+    return int(np.clip(BLOCK_BYTES // max(row_bytes, 1), 64, most))
 
 
 class InMemory:
@@ -299,6 +327,11 @@ class Chunks(OfSource):
         if self._travelling(lambda block: 0)[0] is not None:
             raise TypeError("rows on a cluster cannot be parted into folds: take a sample of them into memory")
         return Chunks(_Part(self.source, mask), n_jobs=self.n_jobs)
+
+    def joined(self, rows: int) -> Chunks:
+        """Return the same units in blocks of up to about so many rows, where these are here."""
+        is_elsewhere = self._travelling(lambda block: 0)[0] is not None
+        return self if is_elsewhere else Chunks(Joined(self.source, rows), n_jobs=self.n_jobs)
 
     def map_sum(self, f: Callable[[Block], S]) -> S:
         """Return ``f(block_0) + f(block_1) + ...``, added in order within a chunk; chunks as a binary tree.

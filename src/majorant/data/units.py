@@ -145,10 +145,13 @@ def check_group_weights(weights: NDArray[np.float64], codes: NDArray[np.intp]) -
 
 
 def blocks_of(
-    columns: Sequence[Any], weights: NDArray[np.float64] | None, groups: NDArray[np.intp] | None = None
+    columns: Sequence[Any],
+    weights: NDArray[np.float64] | None,
+    groups: NDArray[np.intp] | None = None,
+    rows: int | None = None,
 ) -> InMemory:
-    """Cut rows into blocks, none of which cuts a group; rows of a group lie together."""
-    source = InMemory(*columns, weights=weights)
+    """Cut rows into blocks, of about so many rows if that is given; none cuts a group, whose rows lie together."""
+    source = InMemory(*columns, weights=weights, rows=rows)
     if groups is None or source.n_blocks == 1:
         return source
     begins = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.data.chunks import Chunks
+from majorant.data.chunks import Chunks, block_rows
 from majorant.data.measure import Measure, standard_units
 from majorant.data.rows import rows_streamed
 from majorant.data.storage import StoredRows
@@ -19,6 +19,8 @@ from majorant.models.mixture_rows import Array, Rows
 
 MOST_POINTS = 10_000
 """Most distinct rows of a search; of more it takes a sample."""
+GAP_ROWS = 1 << 16
+"""Most rows of a block where entries are missing: each pattern costs factorisations of its own in every block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +87,7 @@ def in_memory(rows: Rows, law: Any, n_jobs: int | None) -> StandardRows:
     columns = (points, *rows.columns[1:])
     n_given = np.bincount(positions[positions >= 0], minlength=len(points))
     given = None if (weights == 1.0).all() else weights
+    size = None if there.all() else block_rows(points.nbytes // len(points), GAP_ROWS)
     return StandardRows(
         columns,
         weights,
@@ -93,7 +96,7 @@ def in_memory(rows: Rows, law: Any, n_jobs: int | None) -> StandardRows:
         float(weights.sum()) / rows.row_weight,
         rows.groups,
         rows.dtype,
-        data=Chunks(blocks_of(columns, given, rows.groups), n_jobs=n_jobs),
+        data=Chunks(blocks_of(columns, given, rows.groups, size), n_jobs=n_jobs),
         origin=origin,
         scale=scale,
         variances=Measure(points, weights, positions, origin, scale).variances(),
@@ -108,6 +111,7 @@ def streamed(source: StoredRows, seed: int, n_jobs: int | None) -> StandardRows:
     """Return all rows of a stream, and the distinct ones of a sample in memory: one pass."""
     rows = rows_streamed(source, seed, n_jobs, allow_missing=True)
     measure, total = rows.measure, rows.data.total_weight
+    data = rows.data.joined(block_rows(measure.points[:1].nbytes, GAP_ROWS)) if rows.n_missing else rows.data
     is_whole = (measure.weights == np.rint(measure.weights)).all()
     unit = 1.0 if is_whole else measure.total_weight / int((measure.positions >= 0).sum())
     return StandardRows(
@@ -117,7 +121,7 @@ def streamed(source: StoredRows, seed: int, n_jobs: int | None) -> StandardRows:
         unit,
         total / unit,
         dtype=source.dtype,
-        data=rows.data,
+        data=data,
         origin=measure.origin,
         scale=measure.scale,
         variances=rows.variances,
