@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import majorant as mj
 from majorant.data.chunks import Block
 from majorant.densities import NegativeBinomial, Poisson, check_density
+from majorant.densities.negative_binomial import SIZES
 
 K, D, N = 2, 3, 400
 ONE = np.ones(1)
@@ -52,6 +53,33 @@ def test_columns_of_zeros_and_states_without_rows() -> None:
         theta = density.solve(density.statistics(theta, rows, q), theta, ONE)
     assert np.isfinite(theta).all() and (theta[0, :, 0] == 0).all()
     assert (np.abs(density.log_density(theta, rows)[0]) < 1e-290).all()
+
+
+@pytest.mark.parametrize(("mean", "size"), [(0.05, 0.1), (2.0, 0.3), (8.0, 30.0), (300.0, 2.0)])
+def test_a_few_steps_end_at_the_largest_likelihood(mean: float, size: float) -> None:
+    """Steps of EM with rates as latent values took hundreds of steps for this."""
+    random = np.random.default_rng(1)
+    x = random.poisson(mean / size * random.standard_gamma(size, (2000, 1))).astype(float)
+    density, rows, q = NegativeBinomial(1), Block(0, (x,)), np.ones((1, 1, len(x)))
+    theta = np.array([[[5.0, 1.0]]])
+    for _ in range(30):
+        theta = density.solve(density.statistics(theta, rows, q), theta, ONE)
+
+    def minus_log_likelihood(log_size: float) -> float:
+        r = np.exp(log_size)
+        return -float(stats.nbinom.logpmf(x, r, r / (r + x.mean())).sum())
+
+    best = optimize.minimize_scalar(minus_log_likelihood, bounds=(-4, 6), method="bounded", options={"xatol": 1e-10})
+    np.testing.assert_allclose(theta[0, 0], [x.mean(), np.exp(best.x)], rtol=1e-5)
+
+
+def test_counts_that_vary_less_than_poissons_are_at_the_end_at_once() -> None:
+    x = np.tile([[3.0], [4.0], [5.0]], (30, 1))
+    density, rows, q = NegativeBinomial(1), Block(0, (x,)), np.ones((1, 1, len(x)))
+    theta = np.array([[[4.0, 2.0]]])
+    for _ in range(2):
+        theta = density.solve(density.statistics(theta, rows, q), theta, ONE)
+    np.testing.assert_allclose(theta[0, 0], [4.0, SIZES[1]])
 
 
 def test_a_hidden_markov_model_of_overdispersed_counts() -> None:
