@@ -84,6 +84,24 @@ def test_a_warm_start_of_one_and_one_step_equals_two(covariance_type: str) -> No
             assert in_parts.log_likelihood_ == pytest.approx(model(n).fit(x).log_likelihood_, rel=1e-12)
 
 
+@pytest.mark.parametrize("model", ["gaussian", "classes", "markov"])
+def test_a_warm_start_at_the_optimum_converges_in_one_step(model: str) -> None:
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.normal(size=(100, 2)), random.normal(size=(100, 2)) + 4])
+    answers = (random.random((200, 4)) < np.repeat([[0.2], [0.8]], 100, axis=0)).astype(int)
+    fits: dict[str, tuple[Any, Any]] = {
+        "gaussian": (mj.GaussianMixture(2, random_state=0), x),
+        "classes": (mj.LatentClassAnalysis(2, random_state=0), answers),
+        "markov": (mj.HiddenMarkovModel(2, random_state=0), x),
+    }
+    fitted, rows = fits[model]
+    fitted.set_params(tol=1e-9).fit(rows)
+    before = fitted.log_likelihood_
+    fitted.set_params(warm_start=True, max_iter=1, tol=1e-6).fit(rows)
+    assert fitted.converged_
+    assert fitted.log_likelihood_ == pytest.approx(before, rel=1e-9)
+
+
 @pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "max_iter" in cls().get_params()])
 def test_no_number_of_steps_is_too_large(cls: type[Any]) -> None:
     y = target_of(cls, ROWS)

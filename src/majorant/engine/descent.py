@@ -24,6 +24,8 @@ LONGEST_EXTRAPOLATION = 64.0
 MOST_SHORTENINGS = 8
 LEAST_SHARE = 0.1
 """Smallest factor of a count in one extrapolation, as EM cannot leave zero."""
+SLOW_RATE = 0.99
+"""Rate at which gains are supposed to decrease where one alone is known."""
 
 
 @dataclass(frozen=True)
@@ -204,14 +206,17 @@ def _rises(after: Seen, before: Seen) -> NDArray[np.bool_]:
 
 def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
     """Return whether the predicted gain of each run, from the rate of its last two gains, is within a limit."""
+    b, c = (seen.objective for seen in passed[-2:])
+    second = np.abs(b - c)
+    still = second <= 1e-14 * np.abs(c)
     if len(passed) < 3:
-        return np.zeros(len(passed[0].objective), dtype=bool)
-    a, b, c = (seen.objective for seen in passed)
-    first, second = np.abs(a - b), np.abs(b - c)
+        return np.asarray((second * SLOW_RATE / (1 - SLOW_RATE) <= limit) | still)
+    a = passed[0].objective
+    first = np.abs(a - b)
     rate = np.divide(second, first, out=np.ones_like(first), where=first > 0)
     left = np.divide(second * rate, 1 - rate, out=np.full_like(first, np.inf), where=rate < 1)
     turns = ((a - b) * (b - c) <= 0) & (np.maximum(first, second) <= limit)  # up and down by rounding
-    return np.asarray((left <= limit) | (second <= 1e-14 * np.abs(c)) | turns)
+    return np.asarray((left <= limit) | still | turns)
 
 
 def _beyond(
