@@ -20,6 +20,8 @@ def report_of(
 ) -> Report:
     """Return the report of a fitted model; see `majorant.models.base.LatentVariableModel.report`."""
     check_is_fitted(model)
+    if hasattr(model, "from_parameters") and not hasattr(model, "search_"):
+        raise TypeError("a report tells of a fit, and this model has given parameters: fit it, by warm_start from them")
     if isinstance(y, str | os.PathLike):
         raise TypeError(f"y is the target; got a path: report(X).save({os.fspath(y)!r}) writes the page")
     unknown = sorted(set(given) - set(signature(model.fit).parameters))

@@ -17,17 +17,42 @@ from majorant.laws.independent import Weights
 from majorant.laws.tuples import TupleChain
 from majorant.models.hidden_markov.lines import SwitchingLines
 from majorant.models.hidden_markov.starts import Times
+from majorant.models.mixture import standardised
+from majorant.models.mixture_rows import Rows
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart
+from majorant.search.effort import Plan
 from majorant.search.perturbations import perturbed
 from majorant.search.record import PERTURBATION
 
+PLAN = Plan(
+    n_starts=20,
+    n_perturbations=10,
+    race=((10, 8), (30, 2)),
+    least_rounds=5,
+    most_rounds=30,
+    sure_rounds=3,
+    least_hits=1,
+    least_barren=2,
+    starts_every=0,
+    n_kept=1,
+)
 KINDS = ("rows by density", "stretches of time", "random cuts of time", "smoothed levels", "random partition")
 STEPS_WITHOUT_TIME = 5
 """Steps of EM of a mixture without a chain, from a few rows for each state."""
 MOST_OPENINGS = 3
 STEPS_WITHOUT_RULE = 200
 """Steps of EM that show whether a state that the largest ratio of noises holds back fits its rows exactly."""
+
+
+def times_of(rows: Rows, mixture: Mixture) -> Times:
+    """Return sequences as starts see them: numbers of like spread, in the order of time."""
+    groups, k = rows.groups, mixture.n_components
+    assert groups is not None
+    offsets = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
+    points = np.column_stack([standardised(c, rows.weights) for c in rows.columns[: mixture.density.n_columns]])
+    least = max(3, mixture.density.n_parameters(k) // k + 2)
+    return Times(points, rows.weights, offsets, min(least, len(groups)))
 
 
 @dataclass

@@ -11,6 +11,26 @@ from numpy.typing import NDArray
 
 from majorant.engine.mixture import Array
 
+SHAPES = {
+    "weights_": "k",
+    "start_probabilities_": "k",
+    "transitions_": "kk",
+    "gating_coef_": "kkg",
+    "means_": "kw",
+    "covariances_": "full:kww tied:kww diag:kw spherical:k",
+    "rates_": "kr",
+    "sizes_": "kr",
+    "inflations_": "kw",
+    "shapes_": "kr",
+    "directions_": "kr",
+    "concentrations_": "kr",
+    "probabilities_": "k*",
+    "intercept_": "k*",
+    "coef_": "k*",
+    "variances_": "k*",
+}
+"""Shapes of the estimates of a hidden Markov model, of all emissions."""
+
 
 @dataclass(frozen=True)
 class Emission:

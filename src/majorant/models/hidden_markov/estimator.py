@@ -19,10 +19,9 @@ from majorant.data.units import blocks_of
 from majorant.engine.mixture import Array, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.formulas import column_of
-from majorant.models.covariates import told, undetermined
 from majorant.models.formula_estimator import FromFormula
-from majorant.models.hidden_markov.contest import SequenceContest
-from majorant.models.hidden_markov.emission import Emission
+from majorant.models.hidden_markov.contest import PLAN, SequenceContest, times_of
+from majorant.models.hidden_markov.emission import SHAPES, Emission
 from majorant.models.hidden_markov.emissions import (
     AUTOREGRESSIONS,
     REGRESSIONS,
@@ -32,32 +31,18 @@ from majorant.models.hidden_markov.emissions import (
 )
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
+from majorant.models.hidden_markov.given import give
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.law import chain_of
+from majorant.models.hidden_markov.lines import without_effect
 from majorant.models.hidden_markov.means import check_lines
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
-from majorant.models.hidden_markov.starts import Times
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream
-from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows, refuse_beside_stream, standardise_gating
 from majorant.models.undetermined_covariances import WIDE, refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contest import BATCH
 from majorant.search.effort import Effort, Plan
-
-PLAN = Plan(
-    n_starts=20,
-    n_perturbations=10,
-    race=((10, 8), (30, 2)),
-    least_rounds=5,
-    most_rounds=30,
-    sure_rounds=3,
-    least_hits=1,
-    least_barren=2,
-    starts_every=0,
-    n_kept=1,
-)
-"""Number of rounds of perturbations without improvement after which a search ends."""
 
 
 @register(
@@ -72,24 +57,7 @@ PLAN = Plan(
             "majorant.report.sections.series_residuals:series_residuals_section",
         ),
         in_order=True,
-        shapes={
-            "weights_": "k",
-            "start_probabilities_": "k",
-            "transitions_": "kk",
-            "gating_coef_": "kkg",
-            "means_": "kw",
-            "covariances_": "full:kww tied:kww diag:kw spherical:k",
-            "rates_": "kr",
-            "sizes_": "kr",
-            "inflations_": "kw",
-            "shapes_": "kr",
-            "directions_": "kr",
-            "concentrations_": "kr",
-            "probabilities_": "k*",
-            "intercept_": "k*",
-            "coef_": "k*",
-            "variances_": "k*",
-        },
+        shapes=SHAPES,
     )
 )
 class HiddenMarkovModel(FromFormula, FittedMarkovModel):
@@ -237,7 +205,49 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    # Fitting
+    @classmethod
+    def from_parameters(
+        cls,
+        start_probabilities: ArrayLike,
+        transitions: ArrayLike,
+        *,
+        emission: str | Sequence[str] = "gaussian",
+        covariance_type: str = "full",
+        random_state: Any = None,
+        **estimates: ArrayLike,
+    ) -> Self:
+        """Return a model with given parameters, to decode, score and draw; by `warm_start` a fit begins at them.
+
+        Parameters
+        ----------
+        start_probabilities, transitions : array-like
+            As the attributes.
+        emission, covariance_type, random_state
+            As for the class; "categorical" rows have one column, with the values 0, 1, ...
+        **estimates : array-like
+            Attributes of the emission without their underscore, such as ``means=``, ``covariances=``.
+
+        Returns
+        -------
+        HiddenMarkovModel
+
+        Raises
+        ------
+        ValueError, TypeError
+            If parameters lack, or do not fit each other or the emission.
+
+        Examples
+        --------
+        >>> import majorant as mj
+        >>> dice = [[1 / 6] * 6, [0.1] * 5 + [0.5]]
+        >>> casino = mj.HiddenMarkovModel.from_parameters(
+        ...     [0.9, 0.1], [[0.95, 0.05], [0.1, 0.9]], emission="categorical", probabilities=dice
+        ... )
+        >>> casino.predict([[0], [3], [1], [5], [5], [5], [2], [5], [5], [5]])
+        array([0, 0, 0, 1, 1, 1, 1, 1, 1, 1])
+        """
+        model = cls(emission=emission, covariance_type=covariance_type, random_state=random_state)
+        return give(model, start_probabilities, transitions, estimates)
 
     def fit(  # type: ignore[override]
         self,
@@ -451,13 +461,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         said = super()._warnings(contest)
         if isinstance(lines := self.emissions_[0], LinesEmission):
             design = contest.columns[0][:, int(lines.has_constant) :]
-            whole, names = design[~np.isnan(design).any(axis=1)], self._entry_names("coef") or []
-            alike = undetermined(whole, names, beside_constant=lines.has_constant)
-            if alike:
-                said.append(
-                    f"Columns have no effect of their own: {told(alike)}. Their coefficients have no standard errors "
-                    "(NaN); log-likelihood and predictions are right. Leave them out."
-                )
+            said += without_effect(design, self._entry_names("coef") or [], lines.has_constant)
         return said
 
     def _note(self, contest: Any, found: Any, on: OnData, rows: Rows) -> str:
@@ -477,15 +481,11 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
                 f"{data.n_units:,} rows determine no line on {len(self._feature_names()) - 1:,} columns: choose fewer"
             )
         mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
-        groups = rows.groups
-        assert groups is not None
-        offsets = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
-        points = np.column_stack([standardised(c, rows.weights) for c in rows.columns[: mixture.density.n_columns]])
-        least = max(3, mixture.density.n_parameters(mixture.n_components) // mixture.n_components + 2)
+        times, groups = times_of(rows, mixture), rows.groups
         return SequenceContest(
             mixture=mixture,
             columns=rows.columns,
-            points=points,
+            points=times.points,
             weights=rows.weights,
             plan=self._plan().at(self.effort),
             tol=self._tolerance,
@@ -493,7 +493,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
             data=lambda *columns, weights: Chunks(blocks_of(columns, weights, groups), n_jobs=self.n_jobs),
             least_size=0.0,
             row_weight=rows.row_weight,
-            batch=int(BATCH * min(1.0, 8192 / np.diff(offsets).max())),
-            times=Times(points, rows.weights, offsets, min(least, len(groups))),
+            batch=int(BATCH * min(1.0, 8192 / np.diff(times.offsets).max())),
+            times=times,
             chain=getattr(law, "law", law),
         )

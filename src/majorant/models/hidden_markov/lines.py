@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block
 from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
 from majorant.engine.mixture import Array, Limits, Mixture, Table
+from majorant.models.covariates import told, undetermined
 from majorant.solvers.responses import Response
 
 MOST_RATIO = 15.0
@@ -143,3 +144,15 @@ class SwitchingLines:
     def theta_of(self, vector: Array, like: Predictors) -> Predictors:
         """Rebuild parameters from `vector`."""
         return self.inner.theta_of(vector, like)
+
+
+def without_effect(design: Array, names: list[str], has_constant: bool) -> list[str]:
+    """Return a sentence that names columns without an effect of their own, if there are any."""
+    whole = design[~np.isnan(design).any(axis=1)]
+    alike = undetermined(whole, names, beside_constant=has_constant)
+    if not alike:
+        return []
+    return [
+        f"Columns have no effect of their own: {told(alike)}. Their coefficients have no standard errors (NaN); "
+        "log-likelihood and predictions are right. Leave them out."
+    ]

@@ -1,0 +1,104 @@
+"""Parameters that a user gives in place of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from majorant._numbers import briefly
+from majorant.engine.mixture import Array, Mixture
+from majorant.models.hidden_markov.emission import Emission
+from majorant.models.hidden_markov.emissions import AUTOREGRESSIONS, CategoricalEmission, emissions
+from majorant.persistence import SavedModelError
+from majorant.persistence.values import check_estimates
+
+if TYPE_CHECKING:
+    from majorant.models.hidden_markov.estimator import HiddenMarkovModel
+
+
+def give(
+    model: HiddenMarkovModel, start_probabilities: ArrayLike, transitions: ArrayLike, estimates: Mapping[str, ArrayLike]
+) -> HiddenMarkovModel:
+    """Return a model with given parameters as its fitted attributes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they do not fit each other or the emission.
+    """
+    steps = _probabilities("transitions", transitions, 2)
+    first, k = _probabilities("start_probabilities", start_probabilities, 1), len(steps)
+    if steps.shape != (k, k) or first.shape != (k,):
+        raise ValueError(
+            f"transitions must be of shape (k, k) and start_probabilities of shape (k,); got {steps.shape} and "
+            f"{first.shape}"
+        )
+    given = {name: _numbers(name, value, k) for name, value in estimates.items()}
+    model.n_components, model.fit_intercept = k, "coef" not in given or "intercept" in given
+    model.emissions_ = _emissions(model, given)
+    model.n_features_in_ = sum(one.n_features for one in model.emissions_)
+    given |= {"start_probabilities": first, "transitions": steps}
+    for name, value in given.items():
+        setattr(model, f"{name}_", value)
+    model.estimate_names_ = list(given)
+    model.is_grouped_ = model.is_labelled_ = False
+    density = model._density()
+    try:
+        known = density.describe(model._theta().density)
+    except KeyError as error:
+        raise TypeError(f"emission={briefly(model.emission)} needs {error.args[0]}") from error
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"the estimates do not fit emission={briefly(model.emission)}: {error}") from error
+    if surplus := sorted(estimates.keys() - known.keys()):
+        raise TypeError(f"emission={briefly(model.emission)} has {', '.join(known)}; got {', '.join(surplus)}")
+    in_the_long_run = first @ np.linalg.matrix_power((np.eye(k) + steps) / 2, 2**30)
+    model.weights_ = in_the_long_run / in_the_long_run.sum()
+    model.n_parameters_ = Mixture(density, model._law_of_fit(), k).n_parameters
+    try:
+        check_estimates(model)
+    except SavedModelError as error:
+        raise ValueError(f"the estimates do not fit each other: {error}") from error
+    return model
+
+
+def _emissions(model: HiddenMarkovModel, given: Mapping[str, Array]) -> tuple[Emission, ...]:
+    """Return the emissions of given parameters, in the units in which these are."""
+    if model.emission in AUTOREGRESSIONS[1:]:
+        raise ValueError(f"emission={model.emission!r} depends on rows before: fit it")
+    if not isinstance(model.emission, str):
+        width = len(model.emission)
+    elif "coef" in given:
+        width = 1 + given["coef"].shape[-1]
+    else:
+        widths = [value.shape[1] for value in given.values() if value.ndim > 1]
+        width = 1 if model.emission == CategoricalEmission.name or not widths else widths[0]
+    found = emissions(model.emission, model.covariance_type, width, bool(model.fit_intercept))
+    names = [f"x{j + 1}_" for j in range(width)] if len(found) > 1 else [""]
+    return tuple(_in_own_units(one, given.get(f"{name}probabilities")) for one, name in zip(found, names, strict=True))
+
+
+def _in_own_units(one: Emission, probabilities: Array | None) -> Emission:
+    if isinstance(one, CategoricalEmission):
+        n_levels = 1 if probabilities is None else probabilities.shape[1]
+        return replace(one, levels=(np.arange(float(n_levels)),))
+    return replace(one, centre=np.zeros(one.n_features), scale=np.ones(one.n_features))
+
+
+def _numbers(name: str, value: ArrayLike, k: int) -> Array:
+    found = np.asarray(value, dtype=np.float64)
+    if found.ndim < 1 or len(found) != k or not np.isfinite(found).all():
+        raise ValueError(
+            f"{name} must be finite numbers with one entry or row for each of {k} states; got {briefly(value)}"
+        )
+    return found
+
+
+def _probabilities(name: str, value: ArrayLike, n_axes: int) -> Array:
+    found = np.asarray(value, dtype=np.float64)
+    if found.ndim != n_axes or not (found >= 0).all() or not (abs(found.sum(axis=-1) - 1) <= 1e-9).all():
+        raise ValueError(f"{name} must be probabilities that add up to 1; got {briefly(value)}")
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))
