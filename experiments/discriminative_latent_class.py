@@ -350,7 +350,7 @@ def text(size: Size) -> Iterator[Line]:
         for pair, seed in product(PAIRS if size.share == 1 else PAIRS[:1], range(size.splits)):
             for name in size.chosen(CLASSIFIERS):
                 tasks[f"{' / '.join(pair)}, N = {n}", f"{name}, split {seed}"] = partial(
-                    classified, pair, n, seed, name
+                    classified, size.data, pair, n, seed, name
                 )
         yield from lines("text", size, tasks)
         yield from means("text", f"all pairs, N = {n}", list(finished(size, "text", tasks)))

@@ -103,6 +103,15 @@ def test_discriminative_latent_class(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert costs["best column"]["cost"] <= costs["optimum"]["cost"] == 1 <= costs["ball and k-means"]["bound"]
 
 
+def test_newsgroups(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("discriminative_latent_class", monkeypatch)
+    if not (shared_data / module.FILE).exists():
+        pytest.skip(f"no {module.FILE} among the benchmark data")
+    lines = module.main(["--quick", "--only", "text", "--methods", "linear SVM", "--data", str(shared_data)])
+    assert {line.method for line in lines} == {"linear SVM"} and len(lines) == 2  # one pair, and the mean of all
+    assert all(0.5 < line.numbers["accuracy"] <= 1 for line in lines)
+
+
 def test_its_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     module = script("discriminative_latent_class", monkeypatch)
     for shape, k in (("round", 2), ("long", 2), ("round", 5), ("long", 5), ("stripes", 5)):
