@@ -4,7 +4,7 @@ S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Min
 
     python experiments/gmm_kmeans.py --data PATH            everything, 50 trials (about an hour)
     python experiments/gmm_kmeans.py --data PATH --quick    3 trials, small versions: what CI runs
-    python experiments/gmm_kmeans.py --data PATH --figures FOLDER    also writes figure_2.svg and figure_5.svg
+    python experiments/gmm_kmeans.py --data PATH --figures FOLDER    also writes the figures, as SVG
     ... --only D31 Cloud --journal FILE --resume            some data; in pieces (see cells.py)
 
 PATH holds d31.npz and cloud.npz (rows under the key X). Norm-25 and GMM-200 are drawn anew from their
@@ -230,7 +230,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--quick", action="store_true", help="at most 3 trials, on D31 and Cloud alone")
     parser.add_argument("--only", nargs="+", choices=PAPER, default=list(PAPER), help="some data alone")
-    parser.add_argument("--figures", type=Path, help="folder for figure_2.svg and figure_5.svg")
+    parser.add_argument("--figures", type=Path, help="folder for figures 2 and 5")
     add_arguments(parser)
     arguments = parser.parse_args()
     cells = Cells.of(arguments)
@@ -247,14 +247,15 @@ def main() -> None:
     print("\nFigure 2: mean (best) by eta")
     etas = [0.1, 1.0] if arguments.quick else [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     for task in chosen:
-        if task.name != "D31":
+        if task.name not in ("D31", "Cloud"):
             continue
         path = None
         if arguments.figures is not None:
             arguments.figures.mkdir(parents=True, exist_ok=True)
-            figure_5(task, arguments.figures / "figure_5.svg")
-            path = arguments.figures / "figure_2.svg"
+            path = arguments.figures / f"figure_2_{task.name}.svg"
         figure_2(cells, task, trials, etas, path)
+        if path is not None and task.name == "D31":
+            figure_5(task, path.with_name("figure_5.svg"))
     cells.close()
 
 

@@ -61,7 +61,8 @@ class HarmoniumClassifier(ClassifierMixin, SupervisedHarmonium):  # type: ignore
 
     .. math:: \frac{C}{D} \sum_d \max_y (1[y \ne y_d] + s_y - s_{y_d}) + \frac{\lambda}{2} |V|^2,
 
-    with the maximum smoothed (by :math:`0.1 \log \sum \exp(\cdot / 0.1)`): still convex in J, of which V m is a block.
+    with the maximum smoothed (by :math:`0.1 \log \sum \exp(\cdot / 0.1)`, larger by at most 0.1 times the
+    logarithm of the number of labels): still convex in J, of which V m is a block.
     With ``loss="log"`` the label is one more categorical view of weight C, and :math:`p(y \mid x, z)` is a softmax in
     closed form.
 
