@@ -132,6 +132,13 @@ B = np.array(I % 4 > 1)
         ("b*z", {"b[T.True]": B, "z": TABLE["z"], "b[T.True]:z": B * TABLE["z"]}),
         ("0 + I(x > 0)", {"I(x > 0)[False]": TABLE["x"] <= 0, "I(x > 0)[True]": TABLE["x"] > 0}),
         ("I(x > 0)", {"I(x > 0)[T.True]": TABLE["x"] > 0}),
+        ("exp(b)", {"exp(b)": np.exp(B * 1.0)}),
+        ("I(b * z) + scale(b)", {"I(b * z)": B * TABLE["z"], "scale(b)": (B - B.mean()) / B.std(ddof=1)}),
+        ("I(b + (x > 0))", {"I(b + (x > 0))": B * 1 + (TABLE["x"] > 0) * 1}),
+        ("0 + I(~b)", {"I(~b)[False]": B, "I(~b)[True]": ~B}),
+        ("I(b & (x > 0))", {"I(b & (x > 0))[T.True]": B & (TABLE["x"] > 0)}),
+        ("I(-b / 2)", {"I(-b / 2)": B / -2.0}),
+        ("factor(b)", {"factor(b)[T.True]": B}),
     ],
 )
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
@@ -154,9 +161,11 @@ def test_what_is_neither_true_nor_false_is_named() -> None:
 
 def test_a_logical_response_is_zero_and_one() -> None:
     table = TABLE.assign(b=B)
-    for response in ("b", "I(z > 3)"):
+    large = TABLE["z"] > 3
+    responses = {"b": B, "I(z > 3)": large, "I(~b)": ~B, "I(b & (z > 3))": B & large, "I(b + 1)": B + 1}
+    for response, y in responses.items():
         found, rows = Formula.learn(f"{response} ~ x", table)
-        np.testing.assert_array_equal(rows.y, B if response == "b" else TABLE["z"] > 3)
+        np.testing.assert_array_equal(rows.y, y)
         assert found.response.levels == {}
 
 
@@ -173,6 +182,13 @@ def test_within_is_an_interaction_as_in_r(text: str, same: str) -> None:
         ("y ~ log(g)", "log(g) cannot be computed"),
         ("y ~ I(x^2)", "a power is written **, as in I(x**2)"),
         ("y ~ lag(x)", "a formula knows no function 'lag'"),
+        ("y ~ I(x > 0 & z > 3)", "comparisons beside & and | stand in parentheses, as in I((x > 0) & (z > 0))"),
+        ("y ~ I(0 < x < 1)", "comparisons beside & and | stand in parentheses"),
+        ("y ~ I(!(x > 0))", "not is written ~, as in I(~b)"),
+        ("y ~ I(x, z)", "I takes 1 argument in a formula"),
+        ("y ~ poly(z, 6)", "poly(z, 6) cannot be computed: degree 6 needs at least 7 different values"),
+        ("y ~ g %in% (h + z)", "must name columns right of %in%: write g:h:k for R's g %in% (h + k)"),
+        ("y ~ (x - x) / z", "nothing is left of a part in parentheses"),
         ("y ~ 'a'", "String literals are not valid"),
         ("y ~ (x", "cannot be read"),
         ("y ~ x ~ z", "cannot be read"),

@@ -22,6 +22,12 @@ formulas <- list(
   c("y ~ factor(k) * x"), c("y ~ (x + z + g)**2", "y ~ (x + z + g)^2"), c("y ~ h / x"), c("y ~ log(z) + sqrt(z)"),
   c("y ~ poly(x, 2)"), c("y ~ poly(x, 3) + g"), c("y ~ scale(x) + exp(z / 4)"), c("y ~ C(g, contr.sum)"),
   c("y ~ C(g, contr.helmert)"), c("y ~ bs(x, df=5)", "y ~ splines::bs(x, df = 5)"), c("y ~ ."),
+  c("y ~ 0 + I(x > 0)"), c("y ~ I(x > 0):z"), c("y ~ 0 + I(x > 0):g"), c("y ~ I(x > 0) * I(z > 3)"), c("y ~ x / I(z > 3)"),
+  c("y ~ I((x > 0) + (z > 3))"), c("y ~ I((x > 0) * (z > 3)) - 1"), c("y ~ I(-(x > 0)) + exp(z > 3)"),
+  c("y ~ I((x > 0) & (z > 3))"), c("y ~ 0 + I((x > 0) | (z > 3))"), c("y ~ I(~(x > 0))", "y ~ I(!(x > 0))"),
+  c("y ~ factor(z > 3) + scale(x > 0)", "y ~ factor(z > 3) + scale(as.numeric(x > 0))"), c("y ~ x + x %in% g"),
+  c("y ~ (g + h):x"), c("y ~ g * h - h"), c("y ~ (g + h + x)**2 - g:h", "y ~ (g + h + x)^2 - g:h"), c("y ~ offset(x) + z"),
+  c("y ~ bs(x, knots=[0, 1], degree=2):g", "y ~ splines::bs(x, knots = c(0, 1), degree = 2):g"),
   c("y ~ x + `a b`"), c("y ~ C(g, contr.treatment('b'))", "y ~ C(g, contr.treatment(levels(g), base = 2))")
 )
 cat("formula,column,", paste0("row", seq_len(n), collapse = ","), "\n", sep = "")

@@ -35,6 +35,7 @@ _OF_R = {
 _CALL_OF_R = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, _OF_R))})\s*\(")
 _TIPS = {
     "Unknown operator": "a formula is written response ~ terms, and a comparison I(x > 0)",
+    "reduce() of empty": "nothing is left of a part in parentheses",
     "`|` is incorrectly used": "groups stand once, at the end: y ~ x | id",
 }
 _CODES = (
@@ -133,13 +134,15 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
 
     if not isinstance(text, str):
         raise TypeError(f"a formula is a text such as 'y ~ x'; got a {type(text).__name__}")
+    if re.search(r"%in%\s*\(", re.sub(r"`[^`]*`", "", text)):
+        raise ValueError(f"the formula {text!r} must name columns right of %in%: write g:h:k for R's g %in% (h + k)")
     code = hide(text, columns)
     variables = _variables_by_side(text, code, columns)
     used = {*left_out, *variables["response"], *variables["groups"]}
     available = [hidden(c) for c in columns if c not in used]
     try:
         found = Formula.from_spec(code, context={"__formulaic_variables_available__": available})
-    except (FormulaicError, SyntaxError, ValueError) as error:
+    except (FormulaicError, SyntaxError, ValueError, TypeError) as error:
         told = _plain(error)
         tip = next((f": {tip}" for sign, tip in _TIPS.items() if sign in told), "")
         raise ValueError(f"the formula {text!r} cannot be read: {told}{tip}") from error
@@ -214,13 +217,16 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
     try:
         tree = ast.parse(hide(code, columns).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise ValueError(f"{code!r} cannot be read: {_plain(error)}") from error
+        tip = ": not is written ~, as in I(~b)" if re.search(r"!(?!=)", code) else ""
+        raise ValueError(f"{code!r} cannot be read: {_plain(error)}{tip}") from error
     named = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.BitXor):
             raise ValueError(f"{code!r}: a power is written **, as in I(x**2)")
         if not isinstance(node, _CODES):
             raise ValueError(f"{code!r} is more than a formula may say ({type(node).__name__}); {_may_say()}")
+        if isinstance(node, ast.Compare):
+            _check_comparison(code, node)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
             _check_power(code, node)
         if isinstance(node, ast.Call):
@@ -240,6 +246,13 @@ def _check_power(code: str, power: ast.BinOp) -> None:
     if not all(isinstance(value, int | float) and abs(value) <= _LARGEST_POWER for value in values):
         shown = re.sub(r"[^\W\d]\w*", lambda word: _column_of(word[0]), ast.unparse(power))
         raise ValueError(f"{code!r}: write the value of {shown} as a number, such as 1e6")
+
+
+def _check_comparison(code: str, comparison: ast.Compare) -> None:
+    """Raise ValueError for ``x > 0 & z > 0``, of which Python binds ``0 & z`` first, and for ``0 < x < 1``."""
+    sides = (comparison.left, *comparison.comparators)
+    if len(sides) > 2 or any(isinstance(s, ast.BinOp) and isinstance(s.op, ast.BitAnd | ast.BitOr) for s in sides):
+        raise ValueError(f"{code!r}: comparisons beside & and | stand in parentheses, as in I((x > 0) & (z > 0))")
 
 
 def _column_of(word: str) -> str:
@@ -287,7 +300,7 @@ def _check_arguments(code: str, name: str, call: ast.Call) -> None:
     number = 2 if name in _WITH_TWO else 1
     if name in _ELEMENTWISE and call.keywords:
         raise ValueError(f"{code!r}: {name} takes no keywords in a formula")
-    if name in _ELEMENTWISE and len(call.args) != number:
+    if name in (*_ELEMENTWISE, "I") and len(call.args) != number:
         more = "; logarithms to other bases are log2 and log10" if name == "log" else ""
         raise ValueError(f"{code!r}: {name} takes {number} argument{'s' * (number > 1)} in a formula{more}")
     given: dict[int | str | None, ast.expr] = dict(enumerate(call.args))
@@ -429,20 +442,15 @@ def _itself(x: Any) -> Any:
 
 
 def _poly(x: Any, degree: int = 1, raw: bool = False, *, _state: Any = None) -> Any:
-    """Return formulaic's ``poly``, with the columns of raw powers counted from 1 too."""
+    """Return formulaic's ``poly``, with the columns of raw powers counted from 1 too, of values that determine it."""
     from formulaic.materializers.types import FactorValues
     from formulaic.transforms import TRANSFORMS
 
+    n_values = len(np.unique(x))
+    if not (raw or _state) and degree >= n_values:
+        raise ValueError(f"degree {degree} needs at least {degree + 1} different values; there are {n_values}")
     found = TRANSFORMS["poly"](x, degree, raw, _state=_state)
     return FactorValues(found, column_names=tuple(map(str, range(1, degree + 1)))) if raw else found
-
-
-def with_levels_of_logicals(x: Any) -> Any:
-    """Return ``I`` for the explanatory terms: its truth values become levels, as in R."""
-    import pandas as pd
-
-    values = np.asarray(x)
-    return pd.Categorical(values, categories=[False, True]) if values.dtype.kind == "b" else x
 
 
 def _side_by_side(*columns: Any) -> Any:
@@ -457,6 +465,6 @@ def _levels(data: Any, contrasts: Any = None, *, levels: Any = None) -> Any:
     from formulaic.transforms import C
 
     values = pd.Series(data)
-    if values.dtype.kind in "fb" and bool((values % 1 == 0).all()):
+    if values.dtype.kind == "f" and bool((values % 1 == 0).all()):
         values = values.astype("int64")
     return C(values, contrasts, levels=levels)

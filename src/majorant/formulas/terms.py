@@ -23,8 +23,8 @@ from majorant.formulas.language import (
     functions,
     term_of,
     variables_of,
-    with_levels_of_logicals,
 )
+from majorant.formulas.logicals import functions_of_logicals, with_logicals
 from majorant.formulas.names import hidden, hide, show
 
 Array = NDArray[np.float64]
@@ -175,9 +175,7 @@ class Terms:
             encoder_state={code: (Factor.Kind.CATEGORICAL, {"categories": levels}) for code, levels in known.items()},
         )
         frame = pd.DataFrame({hidden(name): column for name, column in columns.items()}, index=range(n_rows))
-        materializer = PandasMaterializer(
-            frame, context={**functions(), "I": with_levels_of_logicals} if self.explain else functions()
-        )
+        materializer = PandasMaterializer(frame, context={**functions(), **functions_of_logicals(self.explain)})
         with np.errstate(all="ignore"):
             try:
                 matrix = materializer.get_model_matrix(spec)
@@ -185,11 +183,11 @@ class Terms:
                 _refuse_unseen(materializer.factor_cache, known)
                 if self.states and _BEYOND in str(error):
                     raise RowError(
-                        f"{_factor_in(error)} is beyond the values of the fit",
+                        f"{_factor_in(error, texts)} is beyond the values of the fit",
                         self._first_beyond(columns, n_rows),
                         ": leave the row out, or extrapolate, as in bs(x, df=4, extrapolation='extend') or 'clip'",
                     ) from error
-                raise ValueError(_why(error)) from error
+                raise ValueError(_why(error, texts)) from error
         learned = matrix.model_spec
         found = {code: list(state["categories"]) for code, (_, state) in learned.encoder_state.items() if state}
         _refuse_unseen(materializer.factor_cache, found)
@@ -219,19 +217,22 @@ class Terms:
         method, text = factor
         if method == "lookup":
             return hidden(text)
-        return ast.unparse(checked(text, list(self.kinds))) if method == "python" else text
+        if method == "literal":
+            return text
+        logicals = {hidden(name) for name, kind in self.kinds.items() if kind == "logicals"}
+        return ast.unparse(with_logicals(checked(text, list(self.kinds)), logicals))
 
 
-def _why(error: BaseException) -> str:
+def _why(error: BaseException, texts: Mapping[str, str]) -> str:
     """Return the part of formulaic's error message that is useful to a user."""
-    factor = _factor_in(error)
+    factor = _factor_in(error, texts)
     return show(str(error)) if factor is None else f"{factor} cannot be computed: {show(str(error.__cause__))}"
 
 
-def _factor_in(error: BaseException) -> str | None:
-    """Return the factor that formulaic's error names."""
+def _factor_in(error: BaseException, texts: Mapping[str, str]) -> str | None:
+    """Return the factor that formulaic's error names, as it was written."""
     factor = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
-    return None if factor is None else show(factor[1])
+    return None if factor is None else texts.get(factor[1], show(factor[1]))
 
 
 def _refuse_unseen(factors: Mapping[str, Any], levels: Mapping[str, list[Any]]) -> None:
