@@ -172,6 +172,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: pa.table([*ROWS[:, :2].T, pa.array([datetime(2020, 1, 1)] * N)], names=NAMES),
         "column 'c' of X holds dates",
     ),
+    "arrow dates as codes": (
+        lambda: pa.table([*ROWS[:, :2].T, pa.array([datetime(2020, 1, 1)] * N).dictionary_encode()], names=NAMES),
+        "column 'c' of X holds dates",
+    ),
+    "pandas categories of dates": (
+        lambda: pd.DataFrame(ROWS, columns=NAMES).assign(b=pd.Categorical(pd.date_range("2020", periods=N))),
+        "column 'b' of X holds dates",
+    ),
     "a date among objects": (lambda: with_cell(np.datetime64("2020-01-01"), object), "row 4, column 1 of X is .*2020"),
     "a duration among objects": (lambda: with_cell(np.timedelta64(3, "D"), object), "row 4, column 1 of X is .*3"),
     "NaT among objects": (lambda: with_cell(pd.NaT, object), "row 4, column 1 of X is NaT"),

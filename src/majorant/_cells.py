@@ -85,7 +85,7 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
     of_objects = False
     for column, dtype in _column_types(values):
         of_objects |= str(dtype).lower() == "object"
-        if str(dtype).lower().startswith(("date", "timedelta", "duration", "time", "period")):
+        if str(_levels_of(dtype)).lower().startswith(("date", "timedelta", "duration", "time", "period")):
             where = name if column is None else f"column {column!r} of {name}"
             raise TypeError(
                 f"{where} holds dates or durations ({dtype}), not numbers: give days since a date, for example"
@@ -104,6 +104,12 @@ def _column_types(table: Any) -> Iterable[tuple[Any, Any]]:
     if hasattr(table, "column_names") and hasattr(table, "schema"):
         return zip(table.column_names, table.schema.types, strict=True)
     return [(None, getattr(table, "dtype", ""))]
+
+
+def _levels_of(dtype: Any) -> Any:
+    """Return the type of the levels of pandas' categories and of Arrow's dictionaries; others as they are."""
+    dtype = getattr(dtype, "pyarrow_dtype", dtype)
+    return getattr(getattr(dtype, "categories", None), "dtype", getattr(dtype, "value_type", dtype))
 
 
 def _refuse_odd_objects(table: NDArray[np.object_], name: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -359,7 +360,7 @@ class Refilled(Sequence[Any]):
     """Parts that are read when they are asked for, as many readers of files are."""
 
     def __init__(self) -> None:
-        self.rows = np.empty((300, X.shape[1]))
+        self.rows = np.empty((300, X.shape[1]), order="F")  # columns that libraries take without a copy
 
     def __len__(self) -> int:
         return N // 300
@@ -378,9 +379,11 @@ class Refilled(Sequence[Any]):
         lambda part: pd.DataFrame(part, copy=False),
         lambda part: (pd.DataFrame(part, copy=False), None, None),
         memoryview,
+        lambda part: pl.DataFrame([pl.Series(str(j), column) for j, column in enumerate(part.T)]),
+        lambda part: pa.table({str(j): pa.array(column) for j, column in enumerate(part.T)}),
         None,
     ],
-    ids=["data frame", "tuple of data frames", "buffer", "sequence"],
+    ids=["data frame", "tuple of data frames", "buffer", "polars", "arrow", "sequence"],
 )
 def test_whatever_shares_the_memory_that_is_filled_again(form: Callable[[Any], Any] | None) -> None:
     filled = Refilled if form is None else lambda: map(form, Refilled())
@@ -394,3 +397,5 @@ def test_parts_with_masked_cells_are_refused() -> None:
         mj.open_rows(lambda: [np.ma.masked_less(X, 0)])
     with pytest.raises(ValueError, match="masked cells"):
         mj.open_rows(lambda: [(X, None, np.ma.masked_less(np.ones(N), 2))])
+    with pytest.raises(ValueError, match="masked cells"):
+        mj.open_rows(lambda: iter([list(np.ma.masked_less(X, 0))]))

@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import majorant as mj
@@ -16,6 +17,8 @@ from majorant.report import Report
 from majorant.results.certificate import Certificate
 from majorant.results.matching import match_labels
 
+from ..estimators import ESTIMATORS, NAMES, N, reference, target
+from ..estimators import ROWS as THREE_GROUPS
 from .markup import check_page
 
 matplotlib.use("Agg")
@@ -49,6 +52,23 @@ def test_a_fitted_model_reports_and_draws_itself(case: str, tmp_path: Path) -> N
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == made.html
     ax = model.plot(X, y)
     assert ax.has_data() and (ax.get_xlabel() or ax.get_ylabel())
+    matplotlib.pyplot.close("all")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pages_and_pictures_take_arrow_tables_and_no_dates_or_masked_cells(cls: type[Any]) -> None:
+    fitted, y = reference(cls), target(cls, N)
+    for shown in (fitted.report, fitted.plot):
+        if shown == fitted.report or getattr(fitted, "rank_", 2) > 1:  # no picture of one component
+            shown(pa.table([*THREE_GROUPS.T], names=NAMES), y)
+        with pytest.raises(TypeError, match="X holds dates"):
+            shown(THREE_GROUPS.astype("M8[D]"), y)
+        with pytest.raises(ValueError, match="X is a masked array"):
+            shown(np.ma.masked_less(THREE_GROUPS.astype(float), 20), y)
+        if y is not None:
+            with pytest.raises(ValueError, match="y is a masked array"):
+                shown(THREE_GROUPS, np.ma.masked_less(y, 1))
     matplotlib.pyplot.close("all")
 
 

@@ -382,11 +382,10 @@ class IteratedRows(StoredRows):
     def __init__(self, factory: Callable[[], Iterable[Any]]) -> None:
         self._factory = factory
         counted, first, names = 0, None, None
-        for given in _called(factory):
-            x, _, _ = parts = _parts(given)
+        for named, parts in _called(factory):
             if first is None:
-                first, names = parts, _names(given)
-            counted += len(x)
+                first, names = parts, named
+            counted += len(parts[0])
         if first is None or counted == 0:
             raise ValueError("the function gives no rows: it must return an iterable of arrays at every call")
         x, target, weights = first
@@ -394,9 +393,7 @@ class IteratedRows(StoredRows):
         self.own_target, self.own_weights = target is not None, weights is not None
 
     def pieces(self) -> Iterator[Piece]:
-        for number, given in enumerate(_called(self._factory)):
-            x, target, weights = _parts(given)
-            names = _names(given)
+        for number, (names, (x, target, weights)) in enumerate(_called(self._factory)):
             if names != (None if self.names is None else list(self.names)):
                 raise ValueError(
                     f"part {number} has {_told(names)} and the first one {_told(self.names)}: give the same columns, "
@@ -410,27 +407,24 @@ class IteratedRows(StoredRows):
                 yield Piece(number, x, target, weights)
 
 
-def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+_Parts = tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]
+"""X, y and weights."""
+
+
+def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[tuple[list[str] | None, _Parts]]:
+    """Read what a function gives: names of columns, and arrays."""
     given = factory()
     if not isinstance(given, Iterable):
         raise TypeError(f"the function must return an iterable of arrays at every call; got {type(given).__name__}")
     # What makes parts when they are asked for may fill the same memory anew, and parts are kept until others come.
-    return iter(given) if isinstance(given, list | tuple | np.ndarray) else map(_own, given)
-
-
-def _own(part: Any) -> Any:
-    """Copy arrays and data frames: what is given may be filled anew."""
-    if isinstance(part, tuple):
-        return tuple(map(_own, part))
-    if isinstance(part, np.ndarray) or (hasattr(part, "columns") and hasattr(part, "copy")):
-        return part.copy()
-    return part if part is None or hasattr(part, "columns") else np.array(part)
+    is_kept = isinstance(given, list | tuple | np.ndarray)
+    return ((_names(part), _parts(part, copy=not is_kept)) for part in given)
 
 
 def _names(given: Any) -> list[str] | None:
     """Return column names of X, if it is a data frame."""
     x = given[0] if isinstance(given, tuple) and given else given
-    columns = getattr(x, "columns", None)
+    columns = getattr(x, "column_names", getattr(x, "columns", None))  # the columns of an Arrow table are its cells
     return None if columns is None else [str(name) for name in columns]
 
 
@@ -438,12 +432,13 @@ def _told(names: Sequence[str] | None) -> str:
     return "no column names" if names is None else f"the columns {', '.join(names)}"
 
 
-def _parts(given: Any) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
+def _parts(given: Any, *, copy: bool) -> _Parts:
     """Return X, y and weights of what a function gave."""
+    parts: list[NDArray[Any] | None] = []
     for part in given if isinstance(given, tuple) else (given,):
         refuse_what_is_no_number(part, "an array of the function")
-    parts = tuple(None if part is None else np.asarray(part) for part in given) if isinstance(given, tuple) else None
-    x, *others = (np.asarray(given),) if parts is None else parts or (None,)
+        parts.append(None if part is None else np.array(np.asarray(part), copy=copy or None))
+    x, *others = parts or (None,)
     if x is None or x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "fiub" or len(others) > 2:
         what = "nothing" if x is None else f"{x.dtype} of shape {x.shape}"
         raise TypeError(

@@ -234,9 +234,14 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
 
         Raises
         ------
-        ValueError
-            If a data frame has other columns than that of the fit, or another order of them.
+        ValueError, TypeError
+            If a data frame has other columns than that of the fit, or another order of them, or cells are no numbers.
         """
+        refuse_what_is_no_number(X, "X")
+        for name, values in {"y": y, **given}.items():
+            refuse_masked(values, name)
+        if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # an Arrow table
+            X = X.to_pandas()
         if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=False, skip_check_array=True)
         return X, y, given, None

@@ -128,6 +128,8 @@ def _taken(rows: Any, order: NDArray[np.intp]) -> Any:
     """Return the rows of an array or a data frame in another order."""
     if hasattr(rows, "iloc"):
         return rows.iloc[order]
+    if hasattr(rows, "column_names"):  # an Arrow table
+        return rows.take(order)
     return (rows if hasattr(rows, "shape") else np.asarray(rows))[order]
 
 
