@@ -69,6 +69,8 @@ def test_no_table_of_columns_by_columns(name: str) -> None:
         fitted = SPARING[name].fit(X, y)
         found = fitted.predict(X) if hasattr(fitted, "predict") else fitted.transform(X)
         str(fitted.summary())
+        if name == "KMeans":
+            fitted.report(X)
     if name == "KMeans":
         assert len(set(zip(found, np.arange(N) % 3, strict=True))) == 3
 
@@ -189,3 +191,25 @@ REFUSED: dict[str, Any] = {
 def test_matrices_that_few_rows_cannot_determine_are_refused_at_once(name: str) -> None:
     with small_memory(), pytest.raises(ValueError, match=r"60 rows determine no (covariance matrix|line) o[fn] "):
         REFUSED[name].fit(X)
+
+
+GATED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "GaussianMixture": (mj.GaussianMixture(2), (X[:, :2],)),
+    "HiddenMarkovModel": (mj.HiddenMarkovModel(2), (X[:, :2],)),
+    "LatentClassAnalysis": (mj.LatentClassAnalysis(2), (X[:, :5] > 0,)),
+    "RegressionMixture": (mj.RegressionMixture(2), (X[:, :1], X[:, 1])),
+}
+
+
+@pytest.mark.parametrize("name", GATED)
+def test_weights_that_few_rows_cannot_determine_are_refused_at_once(name: str) -> None:
+    model, given = GATED[name]
+    with small_memory(), pytest.raises(ValueError, match="60 rows determine no effects of 4,000 covariates"):
+        model.fit(*given, gating=X)
+
+
+def test_effects_on_classes_that_few_rows_cannot_determine_are_refused_at_once() -> None:
+    bits = np.random.default_rng(0).random((N, 5)) < np.where(np.arange(N) % 2, 0.9, 0.1)[:, None]
+    fitted = mj.LatentClassAnalysis(2, random_state=0).fit(bits)
+    with small_memory(), pytest.raises(ValueError, match="60 rows determine no effects of 4,000 covariates"):
+        fitted.covariate_effects(bits, X)

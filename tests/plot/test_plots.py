@@ -345,3 +345,10 @@ def test_every_picture_of_the_report_can_be_drawn_alone(tmp_path: Path) -> None:
         assert (tmp_path / "one.svg").read_text(encoding="utf-8") == drawn
     with pytest.raises(ValueError, match=r"no picture 'quantiles'; it has .*silhouettes"):
         mj.plot.picture(model, X, "quantiles")
+
+
+def test_profiles_of_very_many_columns_name_none() -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 101))
+    for width, n_names in ((100, 100), (101, 0)):
+        ax = mj.plot.profiles(mj.KMeans(2, random_state=0).fit(rows[:, :width]), rows[:, :width])
+        assert sum(label.get_text().startswith("x") for label in ax.get_yticklabels()) == n_names

@@ -1,11 +1,16 @@
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import silhouette_score
 
 from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.pair import find_best_pair, linear_placement
+from majorant.report.sections.discriminants import RIDGE, Plane
 from majorant.report.sections.strip import cut_points
 from majorant.results.silhouettes import measure_silhouettes, thinned_rows
 
@@ -106,3 +111,26 @@ def test_cut_points() -> None:
     values = np.array([0.0, 1.0, 5.0, 6.0])
     assert cut_points(values, np.array([1, 1, 0, 0]), [0, 1]) == ["3.00"]
     assert cut_points(values, np.array([1, 0, 1, 0]), [0, 1]) == []
+
+
+def test_the_map_of_wide_rows_is_that_of_tables_of_columns_by_columns() -> None:
+    random = np.random.default_rng(0)
+    rows, labels = random.normal(size=(40, 100)), np.arange(40) % 4
+    rows[:, 0] += 3.0 * labels
+    seen: Any = SimpleNamespace(
+        ranked_features=np.arange(100),
+        complete=rows,
+        means=rows.mean(axis=0),
+        deviations=rows.std(axis=0),
+        sizes=np.bincount(labels),
+        used=[0, 1, 2, 3],
+        labels=labels,
+    )
+    found = Plane.of(seen)
+    z = (rows - seen.means) / seen.deviations
+    centres = np.array([z[labels == j].mean(axis=0) for j in range(4)])
+    rest = z - centres[labels]
+    values, axes = eigh(centres.T @ centres / 4, rest.T @ rest / 40 + RIDGE * np.eye(100))
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(100)])
+    np.testing.assert_allclose(found.rows, (z @ (axes * signs))[:, :-3:-1], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.share, values[-2:].sum() / values[-3:].sum(), rtol=1e-9)

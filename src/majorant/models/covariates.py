@@ -23,6 +23,8 @@ MOST_NAMED = 5
 ALIKE = 1e-10
 """Relative size below which a difference is one of rounding."""
 TINY = 1e-300
+WIDE = 100
+"""Covariates up to which there may be more than rows."""
 
 
 @value_class
@@ -127,6 +129,18 @@ def completed(given: Any, n: int, learned: Covariates | None = None) -> tuple[An
     if isinstance(frame, nw.DataFrame | nw.Series):
         return nw.to_native(frame[at.tolist()]), lacking, said
     return (given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object))[at], lacking, said
+
+
+def refuse_wide_covariates(table: Array) -> None:
+    """Raise ValueError for many covariates that outnumber the rows.
+
+    Raises
+    ------
+    ValueError
+    """
+    n, width = table.shape
+    if width > max(WIDE, n):
+        raise ValueError(f"{n:,} rows determine no effects of {width:,} covariates on the weights: choose fewer")
 
 
 def undetermined(table: Array, names: Sequence[str], *, beside_constant: bool = True) -> dict[str, str]:

@@ -18,7 +18,7 @@ from majorant.data.storage import StoredRows
 from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Gated, Grouped, Known
-from majorant.models.covariates import Covariates, of_undetermined
+from majorant.models.covariates import Covariates, of_undetermined, refuse_wide_covariates
 
 Array = NDArray[np.float64]
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
@@ -213,7 +213,9 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
     """
     model.covariates_ = Covariates.learned(gating, n)
     model.gating_names_in_ = model.covariates_.column_names
-    units = distinct_units([model.covariates_.table(gating, n)], weights)
+    table = model.covariates_.table(gating, n)
+    refuse_wide_covariates(table)
+    units = distinct_units([table], weights)
     rows, counts = units.columns[0], units.weights / units.row_weight
     if said := of_undetermined(rows, model.gating_names_in_):
         warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())

@@ -12,6 +12,8 @@ from majorant.plot.style import axes, columns_of, feature_names, rows_as_fitted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_NAMES = 100
+"""Columns up to which each has its name at the side."""
 FARTHEST = 2.0
 """Standard deviations from which on the shade does not change."""
 
@@ -64,7 +66,10 @@ def profiles(model: Any, X: Any, ax: Axes | None = None, **rows: Any) -> Axes:
     ax = axes(ax, layout="constrained")
     image = ax.imshow(away.T, cmap="RdBu", vmin=-FARTHEST, vmax=FARTHEST, aspect="auto")
     ax.set_xticks(range(len(parts)), [str(part + 1) if isinstance(part, np.integer) else str(part) for part in parts])
-    ax.set_yticks(range(len(names)), names)
+    if len(names) <= MOST_NAMES:
+        ax.set_yticks(range(len(names)), names)
+    else:
+        ax.set_ylabel("column")
     ax.set_xlabel("part")
     ax.figure.colorbar(image, ax=ax, label="standard deviations from the mean")
     return ax

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._numbers import counted
 from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user
 from majorant.laws.separation import separating
-from majorant.models.covariates import ALIKE, Covariates, completed, undetermined
+from majorant.models.covariates import ALIKE, Covariates, completed, refuse_wide_covariates, undetermined
 from majorant.models.latent_class_analysis.effects import CovariateEffects, DistalOutcome
 from majorant.models.latent_class_analysis.kinds import CountItems, plain
 from majorant.models.latent_class_analysis.steps import earlier_step, later_step, of_covariates, of_outcome
@@ -183,6 +183,7 @@ def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, Covariat
         raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
     learned = Covariates.learned(given, len(weights))
     table = learned.table(given, len(weights))
+    refuse_wide_covariates(table)
     for name, why in undetermined(table[weights > 0], learned.column_names).items():
         raise ValueError(
             f"covariate {name!r} {why}, so it has no effect{'' if 'vary' in why else ' of its own'}: leave it out"

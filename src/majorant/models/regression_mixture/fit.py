@@ -20,7 +20,7 @@ from majorant.engine.policies import BoundPolicy, Tightest
 from majorant.engine.trace import Trace
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
-from majorant.models.covariates import of_undetermined
+from majorant.models.covariates import of_undetermined, refuse_wide_covariates
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
 from majorant.models.regression_mixture.extras import Extras, check_unit_weights, shared_columns
@@ -65,6 +65,8 @@ def fit(
     is_plain = response.has_normal_noise and not shared and trim == 0 and extras.is_empty
     if not is_plain or (isinstance(X, StoredRows) and X.beside_names):
         _refuse_plain_settings(model)
+    if extras.gating is not None:
+        refuse_wide_covariates(extras.gating)
     given = model.init
     if not isinstance(given, str):
         n_gating = 0 if extras.gating is None else extras.gating.shape[1]

@@ -49,16 +49,19 @@ class Plane:
     def of(cls, partition: Partition) -> Plane:
         features = partition.ranked_features
         Z = (partition.complete[:, features] - partition.means[features]) / partition.deviations[features]
+        basis = np.linalg.qr(Z.T)[0] if len(features) > len(Z) else None
+        Z = Z if basis is None else Z @ basis
         sizes = partition.sizes[partition.used]
         centres = np.array([Z[partition.labels == j].mean(axis=0) for j in partition.used])
         rest = Z - centres[np.searchsorted(partition.used, partition.labels)]
         within = rest.T @ rest / len(Z)
         shift = centres - Z.mean(axis=0)
         between = (shift.T * sizes) @ shift / len(Z)
-        ridge = RIDGE * np.eye(len(features))
+        ridge = RIDGE * np.eye(Z.shape[1])
         values, vectors = eigh(between, within + ridge)
         axes = vectors[:, :-3:-1]
-        axes *= np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
+        by_feature = axes if basis is None else basis @ axes
+        axes *= np.sign(by_feature[np.abs(by_feature).argmax(axis=0), [0, 1]])
         total = float(np.maximum(values, 0.0).sum())
         return cls(Z @ axes, centres @ axes, float(values[-2:].sum()) / total if total > 0 else 1.0)
 
