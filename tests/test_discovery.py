@@ -72,7 +72,7 @@ class Coins:
 
 
 def section(fit):
-    return Section("coins", "Coins", "Heads are shown.", f"<p>{len(fit.run.feature_names)} coins</p>", is_figure=False)
+    return Section("coins", "Coins", "Heads are shown.", figure=f"<p>{len(fit.run.feature_names)} coins</p>")
 
 
 @register(

@@ -38,12 +38,10 @@ class Section:
         The name of the section.
     headline : str
         The conclusion, in one sentence.
-    figure : str
-        A figure, a table or another block.
     notes : list of str
         Paragraphs of the note.
-    is_figure : bool
-        Whether `figure` is a drawing.
+    figure : str
+        A drawing or another block, above the tables.
     table : Table or None
         The table below the figure, with its copies.
     further : Table or None
@@ -53,9 +51,8 @@ class Section:
     name: str
     label: str
     headline: str
-    figure: str
     notes: list[str] = field(default_factory=list)
-    is_figure: bool = True
+    figure: str = ""
     table: Table | None = None
     further: Table | None = None
 
@@ -67,7 +64,8 @@ class Section:
         shown = self.figure + "".join(
             table.with_copies(self.label, is_named=table is self.further) for table in self.tables
         )
-        block = f"<figure>{shown}</figure>" if self.is_figure else f'<div class="block">{shown}</div>'
+        is_drawing = '<svg class="wide"' in self.figure
+        block = f"<figure>{shown}</figure>" if is_drawing else f'<div class="block">{shown}</div>'
         note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
         return (
             f'<section id="{self.name}" aria-labelledby="h-{self.name}">\n<div class="lead">\n'

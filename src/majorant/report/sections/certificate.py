@@ -39,8 +39,8 @@ def certificate_section(fit: Fit) -> Section | None:
         "certificate",
         "Certificate",
         words.certificate_headline(search, fit.gap_to_bound, fit.gap_text, fit.proviso),
-        figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
         words.certificate_notes(search, fit.objective, fit.gap_to_bound, parts, fit.proviso),
+        figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
     )
 
 

@@ -51,7 +51,7 @@ def class_fit_section(classes: LatentClasses) -> Section | None:
         Column("Value", [value for _, value in told], texts, css="number"),
     ]
     head, notes = words.fit_headline(found), words.fit_notes(found)
-    return Section("fit", "Fit", head, "", notes, is_figure=False, table=Table("fit-statistics", columns))
+    return Section("fit", "Fit", head, notes, table=Table("fit-statistics", columns))
 
 
 def bivariate_section(classes: LatentClasses) -> Section | None:
@@ -74,7 +74,7 @@ def bivariate_section(classes: LatentClasses) -> Section | None:
         words.residuals_headline(classes),
         words.residuals_notes(min(words.MOST_PAIRS, len(found)), len(found)),
     )
-    return Section("bivariate", "Pairs of items", head, "", notes, is_figure=False, table=table)
+    return Section("bivariate", "Pairs of items", head, notes, table=table)
 
 
 def assignment_section(classes: LatentClasses) -> Section | None:
@@ -91,9 +91,7 @@ def assignment_section(classes: LatentClasses) -> Section | None:
     if is_wide:
         notes.append("The copies hold the probabilities of all classes.")
     head = words.assignment_headline(found)
-    return Section(
-        "assignment", "Assignment", head, "", notes, is_figure=False, table=Table("assignment", columns, keys=1)
-    )
+    return Section("assignment", "Assignment", head, notes, table=Table("assignment", columns, keys=1))
 
 
 def classification_section(classes: LatentClasses) -> Section | None:
@@ -112,7 +110,7 @@ def classification_section(classes: LatentClasses) -> Section | None:
     share = numbers.percent(float(found.assigned[least, least]))
     head = f"Of the rows of class {least + 1}, {share} are assigned to it, the smallest such share."
     table = Table("classification", columns, keys=1)
-    return Section("classification", "Classification", head, "", notes, is_figure=False, table=table)
+    return Section("classification", "Classification", head, notes, table=table)
 
 
 def _by_class(first: str, table: Any, of_next: str) -> tuple[list[Column], bool]:

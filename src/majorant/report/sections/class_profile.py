@@ -46,7 +46,7 @@ def class_sizes_section(classes: LatentClasses) -> Section:
     ]
     table = Table("class-sizes", columns)
     head, notes = words.sizes_headline(classes), words.sizes_notes(classes)
-    return Section("class-sizes", "Classes", head, "", notes, is_figure=False, table=table)
+    return Section("class-sizes", "Classes", head, notes, table=table)
 
 
 def populations_section(classes: LatentClasses) -> Section | None:
@@ -64,7 +64,7 @@ def populations_section(classes: LatentClasses) -> Section | None:
         )
     head, notes = words.populations_headline(populations, shares), words.populations_notes(populations)
     table = Table("population-shares", columns, keys=1)
-    return Section("populations", "Populations", head, "", notes, is_figure=False, table=table)
+    return Section("populations", "Populations", head, notes, table=table)
 
 
 def _percents(low: float, high: float) -> str:
@@ -106,8 +106,8 @@ def class_profile_section(classes: LatentClasses) -> Section:
         "class-profile",
         "Profile",
         head,
-        figure("class-profile", label, lambda size: draw_profile(size, profile, shown)),
         words.profile_notes(len(shown), len(drawn), not nominal.all()),
+        figure("class-profile", label, lambda size: draw_profile(size, profile, shown)),
         table=_table(classes, profile),
     )
 
@@ -252,4 +252,4 @@ def effects_section(classes: LatentClasses) -> Section | None:
         Column("p", known(told["p_value"]), list(map(numbers.p_value, told["p_value"])), css="number"),
     ]
     head, notes = words.effects_headline(effects), words.effects_notes(effects)
-    return Section("effects", "Covariates", head, "", notes, is_figure=False, table=Table("effects", columns))
+    return Section("effects", "Covariates", head, notes, table=Table("effects", columns))

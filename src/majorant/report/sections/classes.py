@@ -23,9 +23,7 @@ def classes_section(classification: Classification) -> Section:
         "classes",
         "Classes",
         words.classes_headline(classification),
-        "",
         _classes_notes(classification, len(shown)),
-        is_figure=False,
         table=_table(classification, shown),
     )
 

@@ -22,13 +22,7 @@ def clusters_section(clustering: Clustering) -> Section:
     if clustering.k > MOST_ROWS:
         shown = sorted(np.argsort(-clustering.sizes, kind="stable")[:MOST_ROWS].tolist())
     return Section(
-        "clusters",
-        "Clusters",
-        headline(clustering),
-        "",
-        notes(clustering, len(shown)),
-        is_figure=False,
-        table=_table(clustering, shown),
+        "clusters", "Clusters", headline(clustering), notes(clustering, len(shown)), table=_table(clustering, shown)
     )
 
 

@@ -51,4 +51,4 @@ def columns_section(fit: Fit) -> Section | None:
         ],
     )
     notes = ["<code>--features</code> names the columns to use."] if left_out or noted else []
-    return Section("columns", "Columns", headline, "", notes, is_figure=False, table=table)
+    return Section("columns", "Columns", headline, notes, table=table)

@@ -35,9 +35,7 @@ def components_section(mixture: Mixture) -> Section:
         "components",
         capital(mixture.parts),
         words.components_headline(mixture),
-        "",
         notes,
-        is_figure=False,
         table=_table(mixture, shown, features),
     )
 

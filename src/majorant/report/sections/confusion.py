@@ -26,9 +26,7 @@ def confusion_section(classification: Classification) -> Section | None:
         "confusion",
         "Confusion",
         words.confusion_headline(classification),
-        "",
         words.confusion_notes(classification, None if is_square else len(listed)),
-        is_figure=False,
         table=_square(classification) if is_square else _list(classification),
     )
 

@@ -40,9 +40,8 @@ def convergence_section(fit: Fit) -> Section | None:
         "convergence",
         "Convergence",
         headline(history, n_iter, fit.converged),
-        block,
         notes(history, fit.converged, drawn=drawn, is_stopped=fit.search.is_stopped),
-        is_figure=drawn,
+        block,
     )
 
 

@@ -23,12 +23,10 @@ def criteria_section(fit: Fit) -> Section | None:
         said, shown, every = of_selection(selection), criterion_table(selection), fits_table(selection)
         figure = "" if every is None or every.is_on_page else shown.to_html()
         table = shown if every is None else every
-        return Section(
-            "criterion", "Criterion", escaped(selection.sentence), figure, said, is_figure=False, table=table
-        )
+        return Section("criterion", "Criterion", escaped(selection.sentence), said, figure, table=table)
     if not isinstance(fit, Memberships) or not fit.criteria or not fit.regular:
         return None
-    return Section("criterion", "Criterion", headline(fit), _only(fit), notes(fit), is_figure=False)
+    return Section("criterion", "Criterion", headline(fit), notes(fit), _only(fit))
 
 
 def criterion_table(selection: Selection) -> Table:

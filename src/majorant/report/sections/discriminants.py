@@ -78,8 +78,8 @@ def map_section(partition: Partition) -> Section | None:
         "map",
         "Map",
         headline(partition, plane),
-        figure("map", label, lambda size: draw_map(size, partition, plane, rows)),
         notes(partition, len(rows)),
+        figure("map", label, lambda size: draw_map(size, partition, plane, rows)),
     )
 
 

@@ -53,7 +53,7 @@ def effects_of_features_section(regression: Regression) -> Section | None:
         return draw_grid(size, names, ranges, y_range, lines, x_title="", y_title=target)
 
     return Section(
-        "effects", "Effects", effects_headline(regression), figure("effects", label, draw), _notes(regression)
+        "effects", "Effects", effects_headline(regression), _notes(regression), figure("effects", label, draw)
     )
 
 
@@ -131,12 +131,12 @@ def separation_section(regression: Regression) -> Section | None:
         "separation",
         "Separation",
         separation_headline(regression),
-        figure("separation", label, draw),
         [
             f"<b>Bars count rows</b> by their responsibility in a component, from {PRESENT} on; heights are square "
             "roots, so that few rows can be seen beside many. Bars at 1 alone: the component is well separated. Bars "
             "in the middle: its rows could be of another.",
         ],
+        figure("separation", label, draw),
     )
 
 

@@ -39,8 +39,8 @@ def embedding_section(fit: Fit) -> Section | None:
         "embedding",
         "First two components",
         words.embedding_headline(representation),
-        _picture("embedding", "by their first two components", places, labels[rows], names, "component"),
         words.embedding_notes(representation, len(rows)),
+        _picture("embedding", "by their first two components", places, labels[rows], names, "component"),
     )
 
 
@@ -55,8 +55,8 @@ def neighbours_section(fit: Fit) -> Section | None:
         "neighbours",
         "All components",
         words.neighbours_headline(representation),
-        _picture("neighbours", "beside those most like them", found.places, labels[found.rows], names, ""),
         words.neighbours_notes(representation, len(found.rows), found.perplexity),
+        _picture("neighbours", "beside those most like them", found.places, labels[found.rows], names, ""),
     )
 
 

@@ -111,9 +111,7 @@ def estimates_section(regression: Regression) -> Section:
         "components",
         "Components",
         components_headline(regression),
-        "",
         _components_notes(regression, shown, len(features)),
-        is_figure=False,
         table=_table(terms(regression, shown, features), regression.k),
         further=coefficients_table(regression, terms(regression, shown, sorted(features)))
         if regression.k == shown
@@ -157,9 +155,7 @@ def mixture_estimates_section(mixture: Mixture) -> Section | None:
         "estimates",
         "Estimates",
         _estimates_headline(sum(len(t.values) for t in shown), sum(t.n_unknown for t in shown)),
-        "",
         _estimates_notes(mixture, len(left_out)),
-        is_figure=False,
         table=replace(_table(listed, mixture.k, mixture.part), only_in_copies=rows),
         further=coefficients_table(mixture, listed) if k <= MOST_COMPONENTS else None,
     )

@@ -27,9 +27,7 @@ def latent_classes_section(classification: Classification) -> Section | None:
         "latent-classes",
         "Latent classes",
         headline(classification, found),
-        "",
         notes(classification, found, len(shown)),
-        is_figure=False,
         table=_table(classification, shown),
     )
 

@@ -44,7 +44,7 @@ def outcomes_section(classes: LatentClasses) -> Section | None:
     table = Table("outcomes", columns, keys=2)
     head, notes = words.outcomes_headline(found), words.outcomes_notes(classes, found)
     further = _differences(found) if classes.k > 1 else None
-    return Section("outcomes", "Outcomes", head, "", notes, is_figure=False, table=table, further=further)
+    return Section("outcomes", "Outcomes", head, notes, table=table, further=further)
 
 
 def _tests(names: list[str], tests: dict[str, Any]) -> list[Column]:
@@ -107,7 +107,7 @@ def invariance_section(classes: LatentClasses) -> Section | None:
     columns.append(Column("p", known(p), texts, css="number"))
     head, notes = words.invariance_headline(found), words.invariance_notes(found)
     table = Table("invariance-tests", columns)
-    return Section("invariance", "Invariance", head, "", notes, is_figure=False, table=table)
+    return Section("invariance", "Invariance", head, notes, table=table)
 
 
 def correlations_section(classes: LatentClasses) -> Section | None:
@@ -140,4 +140,4 @@ def correlations_section(classes: LatentClasses) -> Section | None:
         )
     head, notes = words.correlations_headline(*strongest), words.correlations_notes(model.variances)
     table = Table("correlations", columns, keys=2)
-    return Section("correlations", "Correlations", head, "", notes, is_figure=False, table=table)
+    return Section("correlations", "Correlations", head, notes, table=table)

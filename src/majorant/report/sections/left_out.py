@@ -42,9 +42,8 @@ def left_out_section(regression: Regression) -> Section | None:
         "regularity",
         "Left out" if regression.regular else "Warning",
         headline(regression),
-        facts(figures, "four-figures"),
         _notes(regression),
-        is_figure=False,
+        facts(figures, "four-figures"),
     )
 
 

@@ -40,8 +40,8 @@ def fit_section(regression: Regression) -> Section | None:
         "fit",
         "Fit",
         headline(regression),
-        figure("fit", figure_label(regression), draw),
         notes(regression, len(drawn.x), n_panels),
+        figure("fit", figure_label(regression), draw),
     )
 
 

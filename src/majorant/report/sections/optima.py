@@ -32,8 +32,8 @@ def optima_section(regression: Regression) -> Section | None:
         "optima",
         "The other optima",
         headline(regression),
-        figure("optima", figure_label(regression), lambda size: draw_optima(size, solutions, drawn, *names)),
         notes(regression, len(drawn[0].x)),
+        figure("optima", figure_label(regression), lambda size: draw_optima(size, solutions, drawn, *names)),
     )
 
 

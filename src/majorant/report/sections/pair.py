@@ -106,8 +106,8 @@ def pair_section(partition: Partition) -> Section | None:
         "pair",
         "Best pair of features",
         headline(partition),
-        figure("pair", label, draw),
         notes(partition, len(data.x), data.n_gaps, len(panels)),
+        figure("pair", label, draw),
     )
 
 

@@ -72,8 +72,8 @@ def probabilities_section(classification: Classification) -> Section | None:
         "probabilities",
         "Probabilities",
         _headline(classification, areas, bins, worst),
-        figure("probabilities", label, draw),
         _notes(classification),
+        figure("probabilities", label, draw),
         table=table,
     )
 

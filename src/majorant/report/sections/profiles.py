@@ -48,8 +48,8 @@ def profiles_section(partition: Partition) -> Section | None:
         "profiles",
         "Profiles",
         headline(partition, features),
-        figure("profiles", label, draw),
         notes(partition, len(features), len(shown)),
+        figure("profiles", label, draw),
         table=profiles_table(partition, largest_parts(partition, MOST_PARTS_IN_TABLE)),
     )
 

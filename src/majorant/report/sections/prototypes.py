@@ -31,8 +31,8 @@ def prototypes_section(classification: Classification) -> Section | None:
         "prototypes",
         "Prototypes",
         _prototypes_headline(classification, features),
-        figure("prototypes", label, lambda size: draw_panels(size, names, panels, every)),
         _prototypes_notes(classification, len(features), len(shown)),
+        figure("prototypes", label, lambda size: draw_panels(size, names, panels, every)),
     )
 
 

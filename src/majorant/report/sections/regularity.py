@@ -23,12 +23,7 @@ def regularity_section(mixture: Mixture) -> Section | None:
         ("Smallest component", str(smallest + 1), f"{mixture.effective_sizes[smallest]:.1f} rows"),
     ]
     return Section(
-        "regularity",
-        "Warning",
-        _degenerate_headline(),
-        facts(figures, "four-figures"),
-        words.degenerate_notes(mixture),
-        is_figure=False,
+        "regularity", "Warning", _degenerate_headline(), words.degenerate_notes(mixture), facts(figures, "four-figures")
     )
 
 

@@ -37,9 +37,8 @@ def optimality_section(fit: Fit) -> Section | None:
         "optimality",
         "Global optimum",
         words.optimality_headline(representation),
-        facts(figures, "four-figures"),
         words.optimality_notes(representation),
-        is_figure=False,
+        facts(figures, "four-figures"),
         table=_path(representation),
     )
 
@@ -54,9 +53,7 @@ def topics_section(fit: Fit) -> Section | None:
         "topics",
         "Components",
         words.topics_headline(representation),
-        "",
         words.topics_notes(representation, n),
-        is_figure=False,
         table=_topics(representation, n),
     )
 
@@ -82,9 +79,7 @@ def views_section(fit: Fit) -> Section | None:
         "views",
         "Views",
         words.views_headline(representation),
-        "",
         words.views_notes(),
-        is_figure=False,
         table=Table("views", [Column("Component", list(range(1, n + 1))), *columns]),
     )
 
@@ -107,9 +102,7 @@ def class_profiles_section(fit: Fit) -> Section | None:
         "class-profiles",
         "Classes in components",
         words.profiles_headline(representation),
-        "",
         words.profiles_notes(representation),
-        is_figure=False,
         table=Table("class-profiles", columns),
     )
 

@@ -31,9 +31,8 @@ def reproduce_section(fit: Fit) -> Section:
         "reproduce",
         "Reproduce",
         headline(params),
-        f'<pre>{escaped(code)}</pre><dl class="settings">{rows}</dl>',
         notes(fit.run.command, params),
-        is_figure=False,
+        f'<pre>{escaped(code)}</pre><dl class="settings">{rows}</dl>',
     )
 
 

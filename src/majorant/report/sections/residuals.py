@@ -34,8 +34,8 @@ def residuals_section(regression: Regression) -> Section | None:
         "residuals",
         "Residuals",
         headline(regression),
-        figure("residuals", figure_label(regression), lambda size: draw_residuals(size, regression, shown)),
         notes(regression, shown, MOST_POINTS // len(shown)),
+        figure("residuals", figure_label(regression), lambda size: draw_residuals(size, regression, shown)),
     )
 
 
@@ -53,12 +53,12 @@ def quantiles_section(regression: Regression) -> Section | None:
         "quantiles",
         "Normal quantiles",
         quantiles_headline(regression, shown),
-        figure("quantiles", label, lambda size: draw_quantiles(size, regression, shown)),
         [
             "<b>Each dot is a row</b>: its residual against the one that normal noise would have at its rank. Dots on "
             "the line are as normal noise; above it at the right, large residuals are larger." + few,
             "Errors, intervals and criteria take the noise as normal.",
         ],
+        figure("quantiles", label, lambda size: draw_quantiles(size, regression, shown)),
     )
 
 

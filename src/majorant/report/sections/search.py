@@ -73,8 +73,8 @@ def search_section(fit: Fit) -> Section:
         "search",
         "Search",
         words.headline(search),
-        _figures(search, len({s.source for s in search.starts})) + drawing,
         words.notes(search, fit.objective, stacking.unit, fit.why_certain),
+        _figures(search, len({s.source for s in search.starts})) + drawing,
     )
 
 

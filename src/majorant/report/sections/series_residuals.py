@@ -33,8 +33,8 @@ def series_residuals_section(mixture: Mixture) -> Section | None:
         "residuals",
         "Residuals",
         headline(series),
-        figure("residuals", label, lambda size: draw(size, series, shown)),
         notes(series, len(shown)),
+        figure("residuals", label, lambda size: draw(size, series, shown)),
     )
 
 

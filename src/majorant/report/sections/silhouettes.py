@@ -51,8 +51,8 @@ def silhouettes_section(clustering: Clustering) -> Section | None:
         "silhouettes",
         "Silhouettes",
         headline(silhouettes),
-        figure("silhouettes", label, lambda size: draw_silhouettes(size, silhouettes, clustering.k)),
         notes(silhouettes, clustering.k),
+        figure("silhouettes", label, lambda size: draw_silhouettes(size, silhouettes, clustering.k)),
     )
 
 

@@ -54,8 +54,8 @@ def states_section(mixture: Mixture) -> Section | None:
         "states",
         "Series",
         headline(series.path, series.begins),
-        figure("states", label, lambda size: draw(size, y, path, begins, mixture.k, drawn, name, times)),
         notes(escaped(name), len(y), mixture.n_rows, n_sequences, n_ahead, mixture.k > N_COLOURS),
+        figure("states", label, lambda size: draw(size, y, path, begins, mixture.k, drawn, name, times)),
         table=None if ahead is None else forecast_table(series, ahead),
     )
 

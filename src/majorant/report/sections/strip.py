@@ -40,12 +40,12 @@ def strip_section(partition: Partition) -> Section | None:
         "pair",
         "The one feature",
         words.strip_headline(cuts, name, partition.parts),
+        notes,
         figure(
             "strip",
             f"Density of each {partition.part} along {name}",
             lambda size: draw_strip(size, values[rows], partition.labels[rows], partition, name),
         ),
-        notes,
     )
 
 

@@ -29,9 +29,8 @@ def transitions_section(mixture: Mixture) -> Section | None:
         "transitions",
         "Transitions",
         words.transitions_headline(series),
-        drawn,
         words.transitions_notes(series),
-        is_figure=bool(drawn),
+        drawn,
         table=table(series),
     )
 

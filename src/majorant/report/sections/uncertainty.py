@@ -36,8 +36,8 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
         "uncertainty",
         "Uncertainty",
         headline(mixture),
-        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts, mixture.part)),
         notes(mixture, MOST_LISTED),
+        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts, mixture.part)),
         table=_list(mixture, listed),
     )
 
