@@ -240,16 +240,6 @@ class Table:
         return f'{shown}<div class="copies">{as_csv}{as_latex}</div>'
 
 
-def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
-    """Return a column of bars whose lengths are these shares of its width; no bar for zero."""
-    colours = colours or ["mid"] * len(shares)
-    bars = [
-        f'<span class="bar fill-{colour}" style="width:{100 * share:.1f}%"></span>' if share else ""
-        for share, colour in zip(shares, colours, strict=True)
-    ]
-    return Column("", [None] * len(shares), markup=bars, css="bar-cell", where="page")
-
-
 def _copy(what: str, file: str, mime: str, text: str) -> str:
     """Return the markup of one copy, collapsed at first; it can be opened and selected without the script."""
     return (

@@ -1,13 +1,17 @@
-"""Small multiples: panels with axes that share their vertical scale, and where wanted the horizontal one."""
+"""Panels with axes that share their vertical scale: one plot, or small multiples of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.labels import shorten
 from majorant.report.charts.scales import Linear, tick_labels
-from majorant.report.charts.svg import Canvas, Size
+from majorant.report.charts.svg import Canvas, Size, dots_path
 
 Range = tuple[float, float]
 Draw = Callable[[Canvas, int, Linear, Linear], None]
@@ -20,37 +24,66 @@ def draw_grid(
     y_range: Range,
     draw: Draw,
     *,
-    x_title: str,
-    y_title: str,
+    x_title: str = "",
+    y_title: str = "",
     css: Sequence[str] = (),
+    subtitles: Sequence[str] = (),
     height: float = 150.0,
     most_across: int = 3,
     narrow_across: int = 2,
     y_labels: Callable[[list[float]], list[str]] = tick_labels,
+    x_labels: Callable[[list[float]], list[str]] = tick_labels,
+    has_axes: bool = True,
 ) -> Canvas:
     """Draw one panel per title, with the axes around it; `draw` fills the panel of a number.
 
-    With one horizontal range all panels share it; otherwise each has its own.
+    With one horizontal range all panels share it; otherwise each has its own. Panels without axes have a frame.
     """
-    canvas, n = Canvas(size), len(titles)
-    n_across, gap = (narrow_across, 26.0) if size.narrow else (min(n, most_across), 26.0)
-    y_ticks = Linear(*y_range, 0, 1).ticks(4)
+    canvas, n, gap = Canvas(size), len(titles), 26.0 if has_axes else 14.0
+    n_across = min(n, narrow_across if size.narrow else most_across)
+    y_ticks = Linear(*y_range, 0, 1).ticks(4 if height < 200 else 5) if has_axes else []
     texts = y_labels(y_ticks)
-    left, head, foot = margin_for(texts), 30.0, 34.0
+    left, foot = (margin_for(texts), 34.0) if has_axes else (0.0, 0.0)
+    top = 20.0 if y_title else 0.0
+    head = (30.0 if any(titles) else 16.0) + (16.0 if subtitles else 0.0)
     width = (size.width - left - gap * (n_across - 1)) / n_across
     left_title(canvas, y_title, 14, size.width)
     for i, title in enumerate(titles):
         row, column = divmod(i, n_across)
-        x1, y1 = left + column * (width + gap), 20 + head + row * (height + head + foot)
+        x1, y1 = left + column * (width + gap), top + head + row * (height + head + foot)
         x_scale = Linear(*x_ranges[i % len(x_ranges)], x1, x1 + width)
         y_scale = Linear(*y_range, y1 + height, y1)
         shown = css[i] if css else "strong"
-        canvas.text(x1, y1 - 10, shorten(title, width - 4, bold=True), shown, full=title)
+        canvas.text(x1, y1 - (26 if subtitles else 10), shorten(title, width - 4, bold=True), shown, full=title)
+        if subtitles:
+            canvas.text(x1, y1 - 10, subtitles[i], "quiet")
         left_axis(canvas, y_scale, y_ticks, texts if column == 0 else [""] * len(y_ticks), x1, x1 + width)
         draw(canvas, i, x_scale, y_scale)
-        x_ticks = x_scale.ticks(3)
-        bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + width)
-    bottom = 20 + -(-n // n_across) * (height + head + foot)
+        if has_axes:
+            x_ticks = x_scale.ticks(max(3, int(width // 110)))
+            bottom_axis(canvas, x_scale, x_ticks, x_labels(x_ticks), y1 + height, x1, x1 + width)
+        else:
+            canvas.rect(x1, y1, width, height, "frame")
+    bottom = top + -(-n // n_across) * (height + head + foot)
     bottom_title(canvas, x_title, size.width, bottom + 8, size.width)
-    canvas.height = bottom + 16
+    canvas.height = bottom + (16 if has_axes else 8)
     return canvas
+
+
+def backdrop(canvas: Canvas, points: Iterable[tuple[float, float]], x: Linear, y: Linear) -> None:
+    """Draw small grey dots in a panel, which all panels of a figure have."""
+    own_x, own_y = Linear(x.low, x.high, 0, x.end - x.start), Linear(y.low, y.high, y.start - y.end, 0)
+    dots = dots_path((own_x(a), own_y(b)) for a, b in points)
+    name = canvas.define("rows", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots}"/>')
+    canvas.add(f'<use href="#{name}" x="{x.start:.1f}" y="{y.end:.1f}"/>')
+
+
+def draw_quantiles(canvas: Canvas, values: NDArray[np.float64], most: int, css: str, x: Linear, y: Linear) -> None:
+    """Draw the line of equality, and at most so many of the values, sorted, against normal quantiles."""
+    end = min(x.high, y.high)
+    canvas.line(x(-end), y(-end), x(end), y(end), "zero")
+    n, values = len(values), np.sort(values)
+    at = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+    expected = ndtri((at + 0.5) / n)
+    points = zip(expected.tolist(), values[at].tolist(), strict=True)
+    canvas.dots([(x(a), y(b)) for a, b in points], f"{css} small")

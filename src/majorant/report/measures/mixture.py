@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.registry import ModelCard
+from majorant.report import numbers
 from majorant.report.measures.memberships import Memberships
 from majorant.report.measures.partition import Partition
 from majorant.report.run import Run
@@ -66,6 +67,12 @@ class Mixture(Memberships, Partition):
     def n_missing(self) -> int:
         """Number of missing cells."""
         return int(np.isnan(self.run.X).sum())
+
+    @property
+    def missing_cells(self) -> str:
+        """How many cells are missing, as a clause."""
+        n, cells = self.n_missing, numbers.integer(self.n_rows * self.n_features)
+        return f"{numbers.integer(n)} of {cells} cells {'is' if n == 1 else 'are'} empty"
 
     @cached_property
     def complete(self) -> NDArray[np.float64]:

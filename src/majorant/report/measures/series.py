@@ -88,6 +88,11 @@ class Series:
         """Forecast residuals of each row in order: normal if the model is right, NaN where a cell is missing."""
         return np.asarray(self.model.pseudo_residuals(self.mixture.as_fitted, **self.cuts))[self.order]
 
+    def residuals_of(self, column: int) -> Array:
+        """Return the residuals of the cells of a column that are there."""
+        found = self.residuals[:, column]
+        return found[~np.isnan(found)]
+
     @cached_property
     def has_residuals(self) -> NDArray[np.intp]:
         """Columns that have residuals."""

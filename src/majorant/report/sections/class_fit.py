@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 
 from majorant.report import numbers
+from majorant.report.columns import number_column
+from majorant.report.html import column_name, escaped
 from majorant.report.measures.latent_class_analysis import LatentClasses
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
-from majorant.report.words import latent_class_analysis as words
+from majorant.report.words.grammar import capital, counted
 
 MOST_IN_SQUARE = 8
 """Classes up to which the mean probabilities are shown as a square."""
+LARGE_RESIDUAL = 4.0
+MOST_PAIRS, MOST_PAIRS_IN_COPIES = 10, 200
+CLEARLY_APART, HARDLY_APART = 0.8, 0.5
 NAMES = {
     "log_likelihood": "log-likelihood",
     "n_rows": "rows",
@@ -50,8 +55,23 @@ def class_fit_section(classes: LatentClasses) -> Section | None:
         Column("Statistic", [NAMES[name] for name, _ in told]),
         Column("Value", [value for _, value in told], texts, css="number"),
     ]
-    head, notes = words.fit_headline(found), words.fit_notes(found)
-    return Section("fit", "Fit", head, notes, table=Table("fit-statistics", columns))
+    notes = [
+        "<b>Criteria</b> compare numbers of classes: lower is better. G\u00b2 and X\u00b2 compare with the table of "
+        "all items itself: small p-values say that more is going on than these classes explain. Where most cells of "
+        "the table are nearly empty they are unreliable; <code>majorant.likelihood_ratio_test</code> is not."
+    ]
+    r2, headline = found.entropy_r2, "Criteria of one class."
+    if found.unidentified:
+        notes.append(f"<b>Not identified:</b> {escaped(found.unidentified)}")
+    if r2 is not None:
+        apart = "clearly" if r2 >= CLEARLY_APART else "fairly well" if r2 >= HARDLY_APART else "hardly"
+        headline = f"The classes lie {apart} apart: entropy R\u00b2 {numbers.fixed(r2, 2)}."
+    if r2 is not None and r2 < HARDLY_APART:
+        notes.append(
+            "<b>Classes that hardly lie apart</b> bias whatever is related to them in later steps: fit covariates "
+            "together with the classes, in one step."
+        )
+    return Section("fit", "Fit", headline, notes, table=Table("fit-statistics", columns))
 
 
 def bivariate_section(classes: LatentClasses) -> Section | None:
@@ -59,22 +79,34 @@ def bivariate_section(classes: LatentClasses) -> Section | None:
     found = classes.residuals
     if not found:
         return None
-    kept = found[: words.MOST_PAIRS_IN_COPIES]
+    kept = found[:MOST_PAIRS_IN_COPIES]
     first, second, statistic, df, residual, p_value = (list(column) for column in zip(*kept, strict=True))
     columns = [
         Column("First item", first),
         Column("Second item", second),
-        Column("Residual", residual, [numbers.fixed(value, 2) for value in residual], css="number"),
-        Column("Statistic", statistic, [numbers.fixed(value, 2) for value in statistic], css="number wide-only"),
+        number_column("Residual", residual, 2),
+        number_column("Statistic", statistic, 2, "number wide-only"),
         Column("df", df, css="number wide-only"),
-        Column("p", p_value, list(map(numbers.p_value, p_value)), css="number"),
+        number_column("p", p_value, numbers.p_value),
     ]
-    table = Table("bivariate-residuals", columns, only_in_copies=range(words.MOST_PAIRS, len(kept)))
-    head, notes = (
-        words.residuals_headline(classes),
-        words.residuals_notes(min(words.MOST_PAIRS, len(found)), len(found)),
-    )
-    return Section("bivariate", "Pairs of items", head, notes, table=table)
+    notes = [
+        "<b>A bivariate residual</b> is the chi-squared of a pair of items against what the classes expect, divided by "
+        f"its degrees of freedom. Well above {LARGE_RESIDUAL:.0f} the pair is not independent within classes: one "
+        "class more, or one item less, may help."
+    ]
+    if len(found) > MOST_PAIRS:
+        held = "all" if len(found) <= MOST_PAIRS_IN_COPIES else f"the {MOST_PAIRS_IN_COPIES} largest"
+        notes.append(f"The {MOST_PAIRS} largest of {len(found)} are shown; {held} are in the copies of the table.")
+    n_large = sum(value >= LARGE_RESIDUAL for value in residual)
+    pair = f"{column_name(first[0])} and {column_name(second[0])}"
+    if not n_large:
+        headline = "The classes explain how every pair of items hangs together."
+    elif n_large == 1:
+        headline = f"One pair of items hangs together within classes: {pair}."
+    else:
+        headline = f"{capital(counted(n_large, 'pair'))} of items hang together within classes, {pair} most."
+    table = Table("bivariate-residuals", columns, only_in_copies=range(MOST_PAIRS, len(kept)))
+    return Section("bivariate", "Pairs of items", headline, notes, table=table)
 
 
 def assignment_section(classes: LatentClasses) -> Section | None:
@@ -90,8 +122,8 @@ def assignment_section(classes: LatentClasses) -> Section | None:
     ]
     if is_wide:
         notes.append("The copies hold the probabilities of all classes.")
-    head = words.assignment_headline(found)
-    return Section("assignment", "Assignment", head, notes, table=Table("assignment", columns, keys=1))
+    headline = f"About {numbers.percent(float(found.error))} of the rows are assigned to a class that is not theirs."
+    return Section("assignment", "Assignment", headline, notes, table=Table("assignment", columns, keys=1))
 
 
 def classification_section(classes: LatentClasses) -> Section | None:
@@ -108,9 +140,8 @@ def classification_section(classes: LatentClasses) -> Section | None:
         notes.append("The copies hold the shares of all classes.")
     least = int(found.assigned.diagonal().argmin())
     share = numbers.percent(float(found.assigned[least, least]))
-    head = f"Of the rows of class {least + 1}, {share} are assigned to it, the smallest such share."
-    table = Table("classification", columns, keys=1)
-    return Section("classification", "Classification", head, notes, table=table)
+    headline = f"Of the rows of class {least + 1}, {share} are assigned to it, the smallest such share."
+    return Section("classification", "Classification", headline, notes, table=Table("classification", columns, keys=1))
 
 
 def _by_class(first: str, table: Any, of_next: str) -> tuple[list[Column], bool]:
@@ -119,14 +150,10 @@ def _by_class(first: str, table: Any, of_next: str) -> tuple[list[Column], bool]
     columns, is_wide = [Column(first, list(range(1, k + 1)))], k > MOST_IN_SQUARE
     if is_wide:
         others = np.where(np.eye(k, dtype=bool), -1.0, table)
-        next_ones = others.argmax(axis=1)
-        heads = ("Own class", np.diag(table)), ("Next class", next_ones + 1), (of_next, others.max(axis=1))
-        for head, values in heads:
-            texts = [str(v) if head == "Next class" else numbers.fixed(v, 3) for v in values.tolist()]
-            columns.append(Column(head, values.tolist(), texts, css="number", where="page"))
-    for j, values in enumerate(table.T.tolist()):
-        texts = [numbers.fixed(v, 3) for v in values]
-        columns.append(
-            Column(f"Class {j + 1}", values, texts, css="number", where="copies" if is_wide else "everywhere")
-        )
-    return columns, is_wide
+        columns += [
+            number_column("Own class", np.diag(table), 3, where="page"),
+            Column("Next class", (others.argmax(axis=1) + 1).tolist(), css="number", where="page"),
+            number_column(of_next, others.max(axis=1), 3, where="page"),
+        ]
+    where = "copies" if is_wide else "everywhere"
+    return columns + [number_column(f"Class {j + 1}", own, 3, where=where) for j, own in enumerate(table.T)], is_wide

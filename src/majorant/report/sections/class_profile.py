@@ -9,44 +9,60 @@ from numpy.typing import NDArray
 
 from majorant.report import numbers
 from majorant.report.charts.labels import shorten
-from majorant.report.charts.marks import N_COLOURS, legend_mark, mark
+from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
+from majorant.report.columns import INTERVAL, interval_columns, number_column, once, part_column, shares_column
+from majorant.report.html import column_name, escaped
 from majorant.report.measures.latent_class_analysis import LatentClasses
 from majorant.report.section import Section
-from majorant.report.sections.by_class import interval_columns, known, once
 from majorant.report.table import Column, Table
-from majorant.report.words import latent_class_analysis as words
+from majorant.report.words.grammar import listed, verb
 
 Array = NDArray[np.float64]
 MOST_ROWS, MOST_IN_TABLE = 24, 8
 MOST_PANELS = 8
+METHODS = {
+    "ml": "three steps, maximum likelihood",
+    "bch": "three steps, BCH",
+    "two-step": "two steps",
+    "naive": "three steps that take assignments for true, which is biased",
+}
 
 
 def class_sizes_section(classes: LatentClasses) -> Section:
     """Build the section: share, interval, rows and certainty of each class."""
-    k, shares = classes.k, classes.weights.tolist()
-    found = classes.share_intervals
-    low, high = (np.full(k, np.nan),) * 2 if found is None else found
-    ends = [_percents(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
-    own = [float(classes.certainty[classes.labels == j].mean()) if classes.sizes[j] else np.nan for j in range(k)]
-    marks = [legend_mark(j) if k <= N_COLOURS else "" for j in range(k)]
-    known_rows = classes.known_rows
-    columns = [
-        Column("Class", list(range(1, k + 1)), markup=[f"{m}{j + 1}" for j, m in enumerate(marks)]),
-        Column("Share", shares, list(map(numbers.percent_in_column, shares)), css="number"),
-        *(
-            []
-            if found is None
-            else [Column("95\u202f% interval, %", ends, css="number", where="page"), *_ends(low, high)]
-        ),
-        Column("Rows", classes.sizes.tolist(), css="number"),
-        *([] if known_rows is None else [Column("Known", known_rows, css="number")]),
-        Column("Certainty", known(own), [numbers.fixed(value, 3) for value in own], css="number"),
+    k, shares, found = classes.k, classes.weights, classes.share_intervals
+    own = [classes.certainty[classes.labels == j].mean() if classes.sizes[j] else None for j in range(k)]
+    columns = [part_column("Class", range(k), k), shares_column("Share", shares)]
+    if found is not None:
+        ends = [
+            numbers.DASH if np.isnan(low) else f"{numbers.fixed(100 * low, 1)} to {numbers.fixed(100 * high, 1)}"
+            for low, high in zip(*found, strict=True)
+        ]
+        columns.append(Column(f"{INTERVAL}, %", ends, css="number", where="page"))
+        columns += [
+            number_column(head, end, 4, where="copies")
+            for head, end in zip(("95 % low", "95 % high"), found, strict=True)
+        ]
+    columns.append(Column("Rows", classes.sizes.tolist(), css="number"))
+    notes = [
+        "<b>Share</b> is the estimated share of the population. <b>Rows</b> counts those whose most probable class it "
+        "is, and <b>certainty</b> is their mean probability of it."
     ]
-    table = Table("class-sizes", columns)
-    head, notes = words.sizes_headline(classes), words.sizes_notes(classes)
-    return Section("class-sizes", "Classes", head, notes, table=table)
+    if classes.known_rows is not None:
+        columns.append(Column("Known", classes.known_rows, css="number"))
+        notes.append("<b>Known</b> counts the rows whose class was known before, which belong to it for certain.")
+    columns.append(number_column("Certainty", own, 3))
+    if classes.n_missing:
+        notes.append(
+            f"<b>Missing cells:</b> {classes.missing_cells}. They are left out of their row only; none is filled in."
+        )
+    largest, smallest = (numbers.percent(float(share), 0) for share in (shares.max(), shares.min()))
+    headline = f"The largest class has {largest} of the rows, the smallest {smallest}."
+    if k == 1:
+        headline = "One class holds all rows."
+    return Section("class-sizes", "Classes", headline, notes, table=Table("class-sizes", columns))
 
 
 def populations_section(classes: LatentClasses) -> Section | None:
@@ -62,54 +78,68 @@ def populations_section(classes: LatentClasses) -> Section | None:
         columns += interval_columns(
             f"Class {j + 1}", shares[j], *ends, lambda v, _: numbers.percent(v), shown="wide-only"
         )
-    head, notes = words.populations_headline(populations, shares), words.populations_notes(populations)
-    table = Table("population-shares", columns, keys=1)
-    return Section("populations", "Populations", head, notes, table=table)
-
-
-def _percents(low: float, high: float) -> str:
-    """Write an interval of a share in per cents."""
-    if np.isnan(low):
-        return numbers.DASH
-    return f"{numbers.fixed(100 * low, 1)} to {numbers.fixed(100 * high, 1)}"
-
-
-def _ends(low: Array, high: Array) -> list[Column]:
-    return [
-        Column(head, known(ends), [numbers.fixed(end, 4) for end in ends], css="number", where="copies")
-        for head, ends in (("95 % low", low), ("95 % high", high))
-    ]
+    apart = int(np.ptp(shares, axis=1).argmax())
+    most, least = (
+        f"{numbers.percent(float(shares[apart, g]), 0)} of {escaped(populations.levels[g])}"
+        for g in (shares[apart].argmax(), shares[apart].argmin())
+    )
+    names, free = populations.items.names, populations.free
+    if not free:
+        which = "all items: their answers have the same probabilities in all populations, class by class"
+    elif populations.all_free:
+        which = "none: each population has probabilities of its own"
+    else:
+        which = f"all items but {listed([column_name(names[j]) for j in free])}"
+    note = (
+        f"<b>Populations</b> are those of {column_name(populations.name)}. <b>Measured alike:</b> {which}. "
+        "<code>--invariance-tests</code>, or the method <code>invariance_tests</code>, compares these restrictions."
+    )
+    headline = f"Class {apart + 1} differs most between populations: {most}, {least}."
+    return Section("populations", "Populations", headline, [note], table=Table("population-shares", columns, keys=1))
 
 
 def class_profile_section(classes: LatentClasses) -> Section:
     """Build the section: probabilities of answers and means of numbers in each class, with intervals."""
     profile = classes.profile
     drawn = profile.distinct_rows
-    apart = np.ptp(profile.estimates, axis=1)
-    nominal = profile.is_probability
-    head: str
-    if nominal.any():
-        top = int(np.where(nominal, apart, -1.0).argmax())
-        values = profile.estimates[top]
-        ends = int(values.argmax()), int(values.argmin())
-        head = words.profile_headline(classes, profile.items[top], profile.levels[top], *ends, values)
-    else:
-        standard = profile.standardised[0]
-        top = int(np.ptp(standard, axis=1).argmax())
-        head = words.means_headline(
-            classes, profile.items[top], int(standard[top].argmax()), int(standard[top].argmin())
-        )
     order = np.argsort(-_spread(profile)[drawn], kind="stable")[:MOST_ROWS]
     shown = sorted(drawn[i] for i in order.tolist())
     label = "Answers of each class: probabilities of levels, and means of numbers, with 95 % intervals"
+    notes = [
+        "<b>Each mark</b> is the probability of an answer in a class, its line a 95\u202f% interval. A probability of "
+        "0 or 1 has no interval. Of an item with two answers one is drawn."
+    ]
+    if not profile.is_probability.all():
+        notes.append("<b>Numbers</b> are drawn as means, in standard deviations from the mean of all rows.")
+    if len(shown) < len(drawn):
+        notes.append(
+            f"The {len(shown)} rows that differ most between classes are drawn; all {len(drawn)} are in the copies of "
+            "the table."
+        )
     return Section(
         "class-profile",
         "Profile",
-        head,
-        words.profile_notes(len(shown), len(drawn), not nominal.all()),
+        _profile_headline(classes, profile),
+        notes,
         figure("class-profile", label, lambda size: draw_profile(size, profile, shown)),
         table=_table(classes, profile),
     )
+
+
+def _profile_headline(classes: LatentClasses, profile: Any) -> str:
+    """Name the answer, or the mean where there are none, that sets two classes most apart."""
+    nominal = profile.is_probability
+    if classes.k == 1:
+        return "What all rows answer." if nominal.any() else "Means of all rows."
+    values = profile.estimates if nominal.any() else profile.standardised[0]
+    top = int(np.where(nominal | ~nominal.any(), np.ptp(values, axis=1), -1.0).argmax())
+    item, high, low = column_name(profile.items[top]), int(values[top].argmax()), int(values[top].argmin())
+    if nominal.any():
+        return (
+            f"\u201c{escaped(profile.levels[top])}\u201d to {item}: {numbers.percent(float(values[top, high]), 0)} in "
+            f"class {high + 1}, {numbers.percent(float(values[top, low]), 0)} in class {low + 1}."
+        )
+    return f"The classes differ most in {item}: class {high + 1} has the largest mean, class {low + 1} the smallest."
 
 
 def _spread(profile: Any) -> Array:
@@ -212,44 +242,65 @@ def effects_section(classes: LatentClasses) -> Section | None:
         return None
     frame = effects.to_frame()
     told = {head: list(frame[head]) for head in frame.columns}
-    names = [
-        f"{name} (against {ref})" if ref else name for name, ref in zip(told["name"], told["against"], strict=True)
-    ]
 
-    def odds(value: float, name: str) -> str:
-        """Write an odds ratio; an intercept has odds where covariates are zero, which may be far from any row."""
-        if name == "Intercept" or np.isnan(value):
-            return numbers.DASH
-        return numbers.fixed(value, 3) if 1e-3 <= value < 1e4 else numbers.scientific(value)
+    def odds(name: str) -> list[str]:
+        """Write odds ratios; an intercept has odds where covariates are zero, which may be far from any row."""
+        return [
+            numbers.DASH
+            if of == "Intercept" or np.isnan(value)
+            else numbers.fixed(value, 3)
+            if 1e-3 <= value < 1e4
+            else numbers.scientific(value)
+            for value, of in zip(told[name], told["name"], strict=True)
+        ]
 
-    intervals = [
-        numbers.DASH if odds(a, name) == numbers.DASH else f"{odds(a, name)} to {odds(b, name)}"
-        for a, b, name in zip(told["low"], told["high"], told["name"], strict=True)
-    ]
-    ratios = [odds(value, name) for value, name in zip(told["odds_ratio"], told["name"], strict=True)]
-
-    def column(head: str, name: str) -> Column:
-        values = [float(value) for value in told[name]]
-        return Column(head, known(values), [numbers.fixed(value, 3) for value in values], css="number")
-
+    low, high = odds("low"), odds("high")
+    intervals = [a if a == numbers.DASH else f"{a} to {b}" for a, b in zip(low, high, strict=True)]
     columns = [
-        Column("Covariate", names),
-        Column("Class", told["class"], css="number"),
-        column("Coefficient", "coef"),
-        column("Standard error", "standard_error"),
-        Column("Odds ratio", known(told["odds_ratio"]), ratios, css="number"),
-        Column("95\u202f% interval", intervals, css="number", where="page"),
-        *(
-            Column(
-                f"95 % {end}",
-                known(told[end]),
-                [odds(value, name) for value, name in zip(told[end], told["name"], strict=True)],
-                css="number",
-                where="copies",
-            )
-            for end in ("low", "high")
+        Column(
+            "Covariate",
+            [
+                f"{name} (against {ref})" if ref else name
+                for name, ref in zip(told["name"], told["against"], strict=True)
+            ],
         ),
-        Column("p", known(told["p_value"]), list(map(numbers.p_value, told["p_value"])), css="number"),
+        Column("Class", told["class"], css="number"),
+        number_column("Coefficient", told["coef"], 3),
+        number_column("Standard error", told["standard_error"], 3),
+        Column("Odds ratio", told["odds_ratio"], odds("odds_ratio"), css="number"),
+        Column(INTERVAL, intervals, css="number", where="page"),
+        Column("95 % low", told["low"], low, css="number", where="copies"),
+        Column("95 % high", told["high"], high, css="number", where="copies"),
+        number_column("p", told["p_value"], numbers.p_value),
     ]
-    head, notes = words.effects_headline(effects), words.effects_notes(effects)
-    return Section("effects", "Covariates", head, notes, table=Table("effects", columns))
+    return Section(
+        "effects", "Covariates", _effects_headline(effects), _effects_notes(effects), table=Table("effects", columns)
+    )
+
+
+def _effects_headline(effects: Any) -> str:
+    """Name the covariates whose interval of the odds ratio leaves out 1."""
+    known = np.isfinite(effects.standard_errors[1:]) & (effects.standard_errors[1:] > 0)
+    z = np.divide(effects.coef[1:], effects.standard_errors[1:], out=np.zeros_like(effects.coef[1:]), where=known)
+    telling = [column_name(n) for j, n in enumerate(effects.names) if j and (np.abs(z[:, j]) > 1.96).any()]
+    if not telling:
+        return "No covariate changes the odds of a class beyond chance."
+    return f"{listed(telling)} {verb(len(telling), 'changes', 'change')} the odds of the classes."
+
+
+def _effects_notes(effects: Any) -> list[str]:
+    how, is_later = "Effects and classes are estimated together, in one step.", effects.method != "one-step"
+    if is_later:
+        how = (
+            f"The classes were found first, and the effects after them ({METHODS[effects.method]}); errors account for "
+            "the classes having been estimated."
+        )
+    texts = [
+        "<b>An odds ratio</b> tells by how much the odds of a class against class 1 are multiplied for one unit more "
+        "of a covariate, or for a level of text against the level in brackets; 1 is no change. " + how
+    ]
+    return (
+        [*texts, f"<b>Note:</b> {escaped(effects.left_out)}: left out here."]
+        if effects.left_out and is_later
+        else texts
+    )

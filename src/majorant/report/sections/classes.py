@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from majorant.report import numbers
+from majorant.report.columns import bar_column
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.classification import Classification
 from majorant.report.section import Section
-from majorant.report.table import Column, Table, bar_column
+from majorant.report.table import Column, Table
 from majorant.report.words import classification as words
 
 MOST_ROWS = 60

@@ -6,11 +6,12 @@ import numpy as np
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark
+from majorant.report.columns import bar_column
 from majorant.report.html import escaped
 from majorant.report.measures.clustering import Clustering
 from majorant.report.section import Section
 from majorant.report.sections.silhouettes import sample
-from majorant.report.table import Column, Table, Value, bar_column
+from majorant.report.table import Column, Table, Value
 from majorant.report.words.grammar import in_prose, opening, verb
 
 MOST_ROWS = 60

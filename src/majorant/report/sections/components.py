@@ -93,9 +93,9 @@ def _components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> 
     if n_shown < mixture.k:
         texts.append(f"The {n_shown} heaviest of {mixture.k} {mixture.parts} are shown.")
     if mixture.n_missing:
-        cells = numbers.integer(mixture.n_rows * mixture.n_features)
-        missing = f"{numbers.integer(mixture.n_missing)} of {cells} cells {verb(mixture.n_missing, 'is', 'are')} empty"
-        texts.append(f"<b>Missing values:</b> {missing}. The fit uses the values that are there and fills in none.")
+        texts.append(
+            f"<b>Missing values:</b> {mixture.missing_cells}. The fit uses the values that are there and fills in none."
+        )
     if mixture.run.weights is not None:
         texts.append("The fit counted rows by their weights; this table counts each once.")
     return texts

@@ -7,10 +7,11 @@ import numpy as np
 from majorant.models.base import ACTIVE_SHARE
 from majorant.models.discriminative_latent_classes.summary import MOST_FEATURES, NO_FEATURES
 from majorant.report import numbers
+from majorant.report.columns import bar_column
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification, LatentClass
 from majorant.report.section import Section
-from majorant.report.table import Column, Table, bar_column
+from majorant.report.table import Column, Table
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 
 MOST_ROWS = 30

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.report import numbers
+from majorant.report.columns import interval_columns, number_column, once
+from majorant.report.html import column_name, escaped
 from majorant.report.measures.latent_class_analysis import LatentClasses
 from majorant.report.section import Section
-from majorant.report.sections.by_class import interval_columns, known, once
+from majorant.report.sections.class_profile import METHODS
 from majorant.report.table import Column, Table
-from majorant.report.words import latent_class_analysis as words
+from majorant.report.words.grammar import listed, verb
 
 Array = NDArray[np.float64]
+NORMAL = 1.959963984540054
 
 
 def outcomes_section(classes: LatentClasses) -> Section | None:
@@ -31,7 +34,7 @@ def outcomes_section(classes: LatentClasses) -> Section | None:
             levels.append(str(level))
             estimates.append(outcome.estimates[:, j])
             errors.append(outcome.standard_errors[:, j])
-    values, reach = np.stack(estimates), words.NORMAL * np.stack(errors)
+    values, reach = np.stack(estimates), NORMAL * np.stack(errors)
     decimals = [3 if found[name].levels else 2 for name in names]
     columns = [Column("Outcome", names, printed=once(names)), Column("Level", levels)]
     for k in range(classes.k):
@@ -41,31 +44,56 @@ def outcomes_section(classes: LatentClasses) -> Section | None:
         )
     if classes.k > 1:
         columns += _tests(names, {name: outcome.test() for name, outcome in found.items()})
-    table = Table("outcomes", columns, keys=2)
-    head, notes = words.outcomes_headline(found), words.outcomes_notes(classes, found)
     further = _differences(found) if classes.k > 1 else None
-    return Section("outcomes", "Outcomes", head, notes, table=table, further=further)
+    return Section(
+        "outcomes",
+        "Outcomes",
+        _outcomes_headline(found),
+        _outcomes_notes(classes, found),
+        table=Table("outcomes", columns, keys=2),
+        further=further,
+    )
+
+
+def _outcomes_headline(found: dict[str, Any]) -> str:
+    """Name the outcomes that differ between the classes beyond chance."""
+    if any(len(outcome.estimates) == 1 for outcome in found.values()):
+        return "What follows in all rows."
+    telling = [column_name(name) for name, outcome in found.items() if outcome.test().p_value < 0.05]
+    if not telling:
+        return "No outcome differs between the classes beyond chance."
+    return f"{listed(telling)} {verb(len(telling), 'differs', 'differ')} between the classes."
+
+
+def _outcomes_notes(classes: LatentClasses, found: dict[str, Any]) -> list[str]:
+    method = METHODS[next(iter(found.values())).method]
+    texts = [
+        "<b>Means</b> of numbers and <b>shares</b> of answers in each class, found after the classes "
+        f"({method}), with errors that account for the classes having been estimated."
+    ]
+    if classes.k > 1:
+        texts.append(
+            "<b>Chi-squared</b> tests that an outcome is the same in all classes; the copies below have the test of "
+            "each pair of classes."
+        )
+    told = [f"{escaped(outcome.left_out)} ({column_name(n)})" for n, outcome in found.items() if outcome.left_out]
+    return [*texts, f"<b>Note:</b> {'; '.join(told)}: left out here."] if told else texts
 
 
 def _tests(names: list[str], tests: dict[str, Any]) -> list[Column]:
     """Return columns of the test of each outcome, in its first row."""
     rows = [tests[name] if name else None for name in once(names)]
-    parts = [[None if row is None else row[j] for row in rows] for j in range(3)]
-    statistics, p = (known(np.array(part, dtype=np.float64)) for part in (parts[0], parts[2]))
-    texts = [["" if row is None else write(row) for row in rows] for write in (_chi_squared, _p_value)]
     return [
-        Column("Chi-squared", statistics, texts[0], css="number"),
-        Column("df", parts[1], css="number"),
-        Column("p", p, texts[1], css="number"),
+        Column(
+            head,
+            [None if row is None else row[j] for row in rows],
+            ["" if row is None else write(row[j]) for row in rows],
+            css="number",
+        )
+        for j, (head, write) in enumerate(
+            (("Chi-squared", lambda value: numbers.fixed(value, 2)), ("df", str), ("p", numbers.p_value))
+        )
     ]
-
-
-def _chi_squared(test: Any) -> str:
-    return numbers.fixed(test.statistic, 2)
-
-
-def _p_value(test: Any) -> str:
-    return numbers.p_value(test.p_value)
 
 
 def _differences(found: dict[str, Any]) -> Table:
@@ -78,11 +106,16 @@ def _differences(found: dict[str, Any]) -> Table:
         parts = [list(frame[head]) if head in frame.columns else missing for head in heads]
         rows += [(name, *row) for row in zip(*parts, strict=True)]
     names, one, other, apart, error, statistic, df, p = (list(part) for part in zip(*rows, strict=True))
-    columns = [Column("Outcome", names), Column("Class", one, css="number"), Column("Against", other, css="number")]
-    for head, values, n in (("Difference", apart, 3), ("Standard error", error, 3), ("Chi-squared", statistic, 2)):
-        columns.append(Column(head, known(values), [numbers.fixed(v, n) for v in values], css="number"))
-    columns.append(Column("df", df, css="number"))
-    columns.append(Column("p", known(p), list(map(numbers.p_value, p)), css="number"))
+    columns = [
+        Column("Outcome", names),
+        Column("Class", one, css="number"),
+        Column("Against", other, css="number"),
+        number_column("Difference", apart, 3),
+        number_column("Standard error", error, 3),
+        number_column("Chi-squared", statistic, 2),
+        Column("df", df, css="number"),
+        number_column("p", p, numbers.p_value),
+    ]
     return Table("outcome-differences", columns, is_on_page=False)
 
 
@@ -91,23 +124,26 @@ def invariance_section(classes: LatentClasses) -> Section | None:
     found = classes.run.later.get("invariance_tests")
     if found is None:
         return None
-    columns = [Column("Model", list(found.models))]
-    for head, values, decimals in (
-        ("Log-likelihood", found.log_likelihoods, 2),
-        ("Parameters", found.n_parameters, 0),
-        ("AIC", found.aic, 2),
-        ("BIC", found.bic, 2),
-        ("Chi-squared", found.statistics, 2),
-        ("df", found.df, 0),
-    ):
-        whole = [None if np.isnan(v) else int(v) if decimals == 0 else float(v) for v in values.tolist()]
-        columns.append(Column(head, whole, [numbers.fixed(v, decimals) for v in values.tolist()], css="number"))
-    p = found.p_values.tolist()
-    texts = [numbers.DASH if np.isnan(value) else numbers.p_value(value) for value in p]
-    columns.append(Column("p", known(p), texts, css="number"))
-    head, notes = words.invariance_headline(found), words.invariance_notes(found)
-    table = Table("invariance-tests", columns)
-    return Section("invariance", "Invariance", head, notes, table=table)
+    columns = [
+        Column("Model", list(found.models)),
+        number_column("Log-likelihood", found.log_likelihoods, 2),
+        number_column("Parameters", found.n_parameters),
+        number_column("AIC", found.aic, 2),
+        number_column("BIC", found.bic, 2),
+        number_column("Chi-squared", found.statistics, 2),
+        number_column("df", [None if np.isnan(df) else int(df) for df in found.df]),
+        number_column("p", found.p_values, numbers.p_value),
+    ]
+    notes = [
+        "<b>Each row</b> is a fit: all items measured alike in all populations, with shares of the classes of their "
+        "own or the same; one item with parameters of its own in each population; and all items so. "
+        "<b>Chi-squared</b> tests it against \u201call equal\u201d: a small p-value says that the restriction of the "
+        "smaller of both does not hold. With many items, some small p-values are due to chance."
+    ]
+    if degenerate := [escaped(name) for name, is_fine in zip(found.models, found.regular, strict=True) if not is_fine]:
+        notes.append(f"<b>Degenerate</b>, so that their tests mean nothing: {listed(degenerate)}.")
+    headline = f"{escaped(found.sentence.split(';')[0].rstrip('.'))}."
+    return Section("invariance", "Invariance", headline, notes, table=Table("invariance-tests", columns))
 
 
 def correlations_section(classes: LatentClasses) -> Section | None:
@@ -138,6 +174,14 @@ def correlations_section(classes: LatentClasses) -> Section | None:
         columns += interval_columns(
             f"Class {k + 1}", values, low, high, lambda v, i: numbers.fixed(v, 2), shown="wide-only"
         )
-    head, notes = words.correlations_headline(*strongest), words.correlations_notes(model.variances)
-    table = Table("correlations", columns, keys=2)
-    return Section("correlations", "Correlations", head, notes, table=table)
+    first, second, r = strongest
+    at = int(np.abs(r).argmax())
+    value = f"a correlation of {numbers.fixed(float(r[at]), 2)} in class {at + 1}"
+    same = " They are the same in all classes." if model.variances == "shared" else ""
+    note = (
+        "<b>Variances and covariances within a class</b>, with 95\u202f% intervals, and what these are as correlations."
+    )
+    headline = f"{column_name(first)} and {column_name(second)} have {value}."
+    return Section(
+        "correlations", "Correlations", headline, [note + same], table=Table("correlations", columns, keys=2)
+    )

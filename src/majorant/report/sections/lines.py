@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from majorant.report import numbers
-from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.lines import BAND, Drawn, draw_lines, name_lines, ranges_of
 from majorant.report.charts.marks import N_COLOURS
-from majorant.report.charts.scales import Linear, tick_labels
-from majorant.report.charts.svg import Canvas, Size, dots_path, figure
+from majorant.report.charts.panels import backdrop, draw_grid
+from majorant.report.charts.scales import Linear
+from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.memberships import CLEAR
 from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.section import Section
@@ -19,7 +19,6 @@ from majorant.results.silhouettes import thinned_rows
 
 MOST_POINTS, MOST_IN_PANELS = 1200, 800
 MOST_PANELS = 9
-TOP = 36.0
 
 
 def fit_section(regression: Regression) -> Section | None:
@@ -68,55 +67,28 @@ def radius_for(n_points: int) -> float:
 
 def draw_fit(size: Size, drawn: Drawn, x_name: str, y_name: str) -> Canvas:
     """Draw all components in one plot."""
-    canvas = Canvas(size)
-    bottom = TOP + (300 if size.narrow else 420)
     x_range, y_range = ranges_of([drawn])
-    y_scale = Linear(*y_range, bottom, TOP)
-    y_ticks = y_scale.ticks(5)
-    y_labels = tick_labels(y_ticks)
-    left = margin_for(y_labels)
-    x_scale = Linear(*x_range, left, size.width)
-    x_ticks = x_scale.ticks(4 if size.narrow else 6)
-    left_title(canvas, y_name, 14, size.width)
-    left_axis(canvas, y_scale, y_ticks, y_labels, left, size.width)
-    bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, size.width)
-    bottom_title(canvas, x_name, size.width, bottom + 38, size.width - left)
-    draw_lines(canvas, drawn, x_scale, y_scale, radius_for(len(drawn.x)), "fit")
-    if drawn.k > 1:
-        name_lines(canvas, drawn, x_scale, y_scale)
-    canvas.height = bottom + 46
-    return canvas
+
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        draw_lines(canvas, drawn, x, y, radius_for(len(drawn.x)), "fit")
+        if drawn.k > 1:
+            name_lines(canvas, drawn, x, y)
+
+    height = 300.0 if size.narrow else 420.0
+    return draw_grid(size, [""], [x_range], y_range, inside, x_title=x_name, y_title=y_name, height=height)
 
 
 def draw_panels(size: Size, drawn: Drawn, n_panels: int, x_name: str, y_name: str) -> Canvas:
     """Draw one panel per component, by decreasing weight: its line and rows in colour over all rows in grey."""
-    canvas = Canvas(size)
-    n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
     x_range, y_range = ranges_of([drawn])
-    y_ticks = Linear(*y_range, 0, 1).ticks(3)
-    y_labels = tick_labels(y_ticks)
-    left = margin_for(y_labels)
-    width = (size.width - left - gap * (n_across - 1)) / n_across
-    x_own, y_own = Linear(*x_range, 0, width), Linear(*y_range, height, 0)
-    points = [(x_own(x), y_own(y)) for x, y in zip(drawn.x.tolist(), drawn.y.tolist(), strict=True)]
-    backdrop = canvas.define("rows", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots_path(points)}"/>')
-    left_title(canvas, y_name, 14, size.width)
-    for i in range(n_panels):
-        row, column = divmod(i, n_across)
-        x1, y1 = left + column * (width + gap), 52 + row * (height + 36)
-        x_scale, y_scale = Linear(*x_range, x1, x1 + width), Linear(*y_range, y1 + height, y1)
-        left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + width)
-        canvas.add(f'<use href="#{backdrop}" x="{x1:.1f}" y="{y1:.1f}"/>')
-        draw_lines(canvas, drawn, x_scale, y_scale, 2.2, f"fit-{i}", only=i)
-        canvas.rect(x1, y1, width, height, "frame")
-        canvas.text(x1, y1 - 8, f"Component {i + 1}", "strong")
-        if i + n_across >= n_panels:
-            x_ticks = x_scale.ticks(3)
-            bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + width)
-    bottom = 52 + -(-n_panels // n_across) * (height + 36)
-    bottom_title(canvas, x_name, size.width, bottom + 6, size.width)
-    canvas.height = bottom + 14
-    return canvas
+    rows = list(zip(drawn.x.tolist(), drawn.y.tolist(), strict=True))
+
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        backdrop(canvas, rows, x, y)
+        draw_lines(canvas, drawn, x, y, 2.2, f"fit-{i}", only=i)
+
+    titles = [f"Component {i + 1}" for i in range(n_panels)]
+    return draw_grid(size, titles, [x_range], y_range, inside, x_title=x_name, y_title=y_name)
 
 
 def headline(regression: Regression) -> str:

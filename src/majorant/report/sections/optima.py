@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from majorant.report import numbers
-from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.lines import Drawn, draw_lines, ranges_of
 from majorant.report.charts.marks import N_COLOURS
-from majorant.report.charts.scales import Linear, tick_labels
+from majorant.report.charts.panels import draw_grid
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.section import Section
@@ -39,30 +38,18 @@ def optima_section(regression: Regression) -> Section | None:
 
 def draw_optima(size: Size, solutions: Sequence[Optimum], drawn: Sequence[Drawn], x_name: str, y_name: str) -> Canvas:
     """Draw one panel per solution; panels share both axes."""
-    canvas = Canvas(size)
-    n_across, gap = (2, 12.0) if size.narrow else (len(solutions), 16.0)
     x_range, y_range = ranges_of(drawn)
-    y_ticks = Linear(*y_range, 0, 1).ticks(4)
-    y_labels = tick_labels(y_ticks)
-    left = margin_for(y_labels)
-    width = (size.width - left - gap * (n_across - 1)) / n_across
-    height, head, foot = min(width, 210.0), 42.0, 30.0
-    left_title(canvas, y_name, 14, size.width)
-    for i, (solution, one) in enumerate(zip(solutions, drawn, strict=True)):
-        row, column = divmod(i, n_across)
-        x1, y1 = left + column * (width + gap), 24 + head + row * (height + head + foot)
-        x_scale, y_scale = Linear(*x_range, x1, x1 + width), Linear(*y_range, y1 + height, y1)
-        canvas.text(x1, y1 - 25, numbers.objective(solution.log_likelihood, "log-likelihood"), "strong")
-        canvas.text(x1, y1 - 8, caption(solution, i), "quiet")
-        left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + width)
-        draw_lines(canvas, one, x_scale, y_scale, 2.0, f"optimum-{i}")
-        canvas.rect(x1, y1, width, height, "frame")
-        x_ticks = x_scale.ticks(3)
-        bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + width)
-    bottom = 24 + -(-len(solutions) // n_across) * (height + head + foot)
-    bottom_title(canvas, x_name, size.width, bottom + 8, size.width)
-    canvas.height = bottom + 16
-    return canvas
+    return draw_grid(
+        size,
+        [numbers.objective(solution.log_likelihood, "log-likelihood") for solution in solutions],
+        [x_range],
+        y_range,
+        lambda canvas, i, x, y: draw_lines(canvas, drawn[i], x, y, 2.0, f"optimum-{i}"),
+        subtitles=[caption(solution, i) for i, solution in enumerate(solutions)],
+        x_title=x_name,
+        y_title=y_name,
+        height=195.0,
+    )
 
 
 MANY = 0.2

@@ -12,8 +12,9 @@ from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, le
 from majorant.report.charts.density import density
 from majorant.report.charts.labels import shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
+from majorant.report.charts.panels import backdrop, draw_grid
 from majorant.report.charts.scales import Linear, padded, tick_labels
-from majorant.report.charts.svg import Canvas, Size, dots_path, figure
+from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.html import column_name
 from majorant.report.measures.pair import BestPair
 from majorant.report.measures.partition import Partition
@@ -145,41 +146,26 @@ def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
 
 def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
     """Draw one panel per part, its rows in colour over all rows in grey; panels share both axes."""
-    canvas = Canvas(size)
-    n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
-    (x_low, x_high), (y_low, y_high) = data.ranges()
-    y_ticks = Linear(y_low, y_high, 0, 1).ticks(3)
-    y_labels = tick_labels(y_ticks)
-    left = 0.0 if data.is_map else margin_for(y_labels)
-    panel_width = (size.width - left - gap * (n_across - 1)) / n_across
-    backdrop = _backdrop(canvas, data, Linear(x_low, x_high, 0, panel_width), Linear(y_low, y_high, height, 0))
-    first_top, step = (24.0 if data.is_map else 52.0), height + 36
-    if not data.is_map:
-        left_title(canvas, data.y_name, 16, size.width)
-    n_down = -(-len(parts) // n_across)
-    for i, part in enumerate(parts):
-        row, column = divmod(i, n_across)
-        x1, y1 = left + column * (panel_width + gap), first_top + row * step
-        x_scale, y_scale = Linear(x_low, x_high, x1, x1 + panel_width), Linear(y_low, y_high, y1 + height, y1)
-        if not data.is_map:
-            y_shown = y_labels if column == 0 else [""] * len(y_ticks)
-            left_axis(canvas, y_scale, y_ticks, y_shown, x1, x1 + panel_width)
-        canvas.add(f'<use href="#{backdrop}" x="{x1:.1f}" y="{y1:.1f}"/>')
-        mine = data.labels == part
-        points = [(x_scale(x), y_scale(y)) for x, y in zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)]
-        canvas.dots(points, "stroke-1 small")
-        if part in data.outlines:
-            _outline(canvas, data.outlines[part], "1", x_scale, y_scale)
-        canvas.rect(x1, y1, panel_width, height, "frame")
-        canvas.text(x1, y1 - 8, data.name(part), "strong")
-        if i + n_across >= len(parts) and not data.is_map:
-            x_ticks = x_scale.ticks(3)
-            bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + panel_width)
-    bottom = first_top + n_down * step
-    if not data.is_map:
-        bottom_title(canvas, data.x_name, size.width, bottom + 6, size.width)
-    canvas.height = bottom + (-24 if data.is_map else 14)
-    return canvas
+    x_range, y_range = data.ranges()
+    rows = list(zip(data.x.tolist(), data.y.tolist(), strict=True))
+
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        backdrop(canvas, rows, x, y)
+        mine = np.flatnonzero(data.labels == parts[i]).tolist()
+        canvas.dots([(x(rows[r][0]), y(rows[r][1])) for r in mine], "stroke-1 small")
+        if parts[i] in data.outlines:
+            _outline(canvas, data.outlines[parts[i]], "1", x, y)
+
+    return draw_grid(
+        size,
+        [data.name(part) for part in parts],
+        [x_range],
+        y_range,
+        inside,
+        x_title=data.x_name,
+        y_title=data.y_name,
+        has_axes=not data.is_map,
+    )
 
 
 def _outline(canvas: Canvas, outline: NDArray[np.float64], colour: str, x_scale: Linear, y_scale: Linear) -> None:
@@ -188,11 +174,6 @@ def _outline(canvas: Canvas, outline: NDArray[np.float64], colour: str, x_scale:
 
 def _radius(n_points: int) -> float:
     return 3.4 if n_points <= 400 else 2.8 if n_points <= 900 else 2.3
-
-
-def _backdrop(canvas: Canvas, data: Scatter, x_scale: Linear, y_scale: Linear) -> str:
-    dots = dots_path((x_scale(x), y_scale(y)) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True))
-    return canvas.define("rows", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots}"/>')
 
 
 def _edge_densities(

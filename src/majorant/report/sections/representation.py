@@ -6,11 +6,12 @@ import numpy as np
 
 from majorant.models.harmonium.summary import held_out_loss_in_words
 from majorant.report import numbers
+from majorant.report.columns import bar_column
 from majorant.report.fit import Fit
 from majorant.report.html import column_name, escaped, facts, shortened
 from majorant.report.measures.representation import Representation, representation_of
 from majorant.report.section import Section
-from majorant.report.table import Column, Table, bar_column
+from majorant.report.table import Column, Table
 from majorant.report.words import representation as words
 
 MOST_COMPONENTS = 20

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
-from majorant.report.charts.panels import draw_grid
+from majorant.report.charts.panels import draw_grid, draw_quantiles
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.html import column_name
@@ -58,7 +58,7 @@ def quantiles_section(regression: Regression) -> Section | None:
             "the line are as normal noise; above it at the right, large residuals are larger." + few,
             "Errors, intervals and criteria take the noise as normal.",
         ],
-        figure("quantiles", label, lambda size: draw_quantiles(size, regression, shown)),
+        figure("quantiles", label, lambda size: draw_residual_quantiles(size, regression, shown)),
     )
 
 
@@ -110,26 +110,19 @@ def draw_residuals(size: Size, regression: Regression, shown: list[int]) -> Canv
     )
 
 
-def draw_quantiles(size: Size, regression: Regression, shown: list[int]) -> Canvas:
+def draw_residual_quantiles(size: Size, regression: Regression, shown: list[int]) -> Canvas:
     """Draw one panel per component: sorted residuals against normal quantiles, and the line of equality."""
-    sorted_of = {j: np.sort(regression.residuals(j).values) for j in shown}
-    reach = 1.06 * max(2.5, *(float(np.abs(values).max()) for values in sorted_of.values()))
-    far = max(float(ndtri(1 - 0.5 / len(values))) for values in sorted_of.values()) * 1.06
+    values = [regression.residuals(j).values for j in shown]
+    reach = 1.06 * max(2.5, *(float(np.abs(own).max()) for own in values))
+    far = 1.06 * max(float(ndtri(1 - 0.5 / len(own))) for own in values)
     titles, css = _titles(regression, shown)
 
-    def draw(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
-        values = sorted_of[shown[i]]
-        expected = ndtri((np.arange(len(values)) + 0.5) / len(values))
-        kept = np.unique(
-            np.linspace(0, len(values) - 1, min(len(values), MOST_QUANTILES // len(shown))).astype(np.int64)
-        )
-        end = min(far, reach)
-        canvas.line(x(-end), y(-end), x(end), y(end), "zero")
-        points = [(x(float(expected[r])), y(float(values[r]))) for r in kept]
-        canvas.dots(points, f"stroke-{component_class(shown[i], regression.k)} small")
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        colour = f"stroke-{component_class(shown[i], regression.k)}"
+        draw_quantiles(canvas, values[i], MOST_QUANTILES // len(shown), colour, x, y)
 
     return draw_grid(
-        size, titles, [(-far, far)], (-reach, reach), draw, x_title="normal quantile", y_title=Y_TITLE, css=css
+        size, titles, [(-far, far)], (-reach, reach), inside, x_title="normal quantile", y_title=Y_TITLE, css=css
     )
 
 

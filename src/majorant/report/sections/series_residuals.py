@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import kstest, norm
+from scipy.stats import kstest
 
-from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
-from majorant.report.charts.labels import shorten
-from majorant.report.charts.scales import Linear, tick_labels
+from majorant.report.charts.panels import draw_grid, draw_quantiles
+from majorant.report.charts.scales import Linear
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.html import column_name
 from majorant.report.measures.mixture import Mixture
@@ -18,7 +17,6 @@ from majorant.report.words.grammar import capital, counted, listed, verb
 
 MOST_PANELS = 3
 MOST_POINTS = 400
-HEIGHT, HEAD, FOOT = 190.0, 30.0, 40.0
 REACH = 3.6
 
 
@@ -40,31 +38,14 @@ def series_residuals_section(mixture: Mixture) -> Section | None:
 
 def draw(size: Size, series: Series, shown: list[int]) -> Canvas:
     """Draw one panel a column: sorted residuals over normal quantiles; the diagonal is a model that is right."""
-    canvas = Canvas(size)
-    n_across, gap = (1, 0.0) if size.narrow else (len(shown), 20.0)
-    ticks = [-2.0, 0.0, 2.0]
-    labels = tick_labels(ticks)
-    left = margin_for(labels)
-    width = min(300.0, (size.width - left - gap * (n_across - 1)) / n_across)
-    left_title(canvas, "residual", 14, size.width)
-    for i, column in enumerate(shown):
-        row, place = divmod(i, n_across)
-        x1, y1 = left + place * (width + gap), 20 + HEAD + row * (HEIGHT + HEAD + FOOT)
-        x_scale, y_scale = Linear(-REACH, REACH, x1, x1 + width), Linear(-REACH, REACH, y1 + HEIGHT, y1)
-        name = series.mixture.run.feature_names[column]
-        canvas.text(x1, y1 - 10, shorten(name, width), "strong-weight", full=name)
-        left_axis(canvas, y_scale, ticks, labels if place == 0 else [""] * 3, x1, x1 + width)
-        canvas.line(x_scale(-REACH), y_scale(-REACH), x_scale(REACH), y_scale(REACH), "zero")
-        values = np.sort(series.residuals[:, column][~np.isnan(series.residuals[:, column])])
-        at = np.unique(np.linspace(0, len(values) - 1, min(len(values), MOST_POINTS)).astype(np.int64))
-        quantiles = norm.ppf((at + 0.5) / len(values))
-        points = zip(quantiles.tolist(), np.clip(values[at], -REACH, REACH).tolist(), strict=True)
-        canvas.dots([(x_scale(q), y_scale(v)) for q, v in points], "stroke-1 small")
-        bottom_axis(canvas, x_scale, ticks, labels, y1 + HEIGHT, x1, x1 + width)
-    bottom = 20 + -(-len(shown) // n_across) * (HEIGHT + HEAD + FOOT)
-    bottom_title(canvas, "normal quantile", left + n_across * width + gap * (n_across - 1), bottom, size.width)
-    canvas.height = bottom + 8
-    return canvas
+
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        draw_quantiles(canvas, np.clip(series.residuals_of(shown[i]), -REACH, REACH), MOST_POINTS, "stroke-1", x, y)
+
+    names = [series.mixture.run.feature_names[column] for column in shown]
+    ends = (-REACH, REACH)
+    titles = {"x_title": "normal quantile", "y_title": "residual"}
+    return draw_grid(size, names, [ends], ends, inside, **titles, height=190.0, narrow_across=1)
 
 
 FAR = 1.96
@@ -100,7 +81,7 @@ def notes(series: Series, n_shown: int) -> list[str]:
     ]
     for column in series.has_residuals[:n_shown].tolist():
         name = column_name(series.mixture.run.feature_names[column])
-        values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
+        values = series.residuals_of(column)
         share = fixed(100 * float((np.abs(values) > FAR).mean()), 1)
         said = f"<b>{name}:</b> {share}\u202f% of {len(values)} residuals are beyond 1.96"
         found = _related(series, column)
@@ -115,14 +96,14 @@ def notes(series: Series, n_shown: int) -> list[str]:
 
 def _is_too_wide(series: Series, column: int) -> bool:
     """Return whether the share of far residuals differs from a twentieth by more than chance."""
-    values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
+    values = series.residuals_of(column)
     n = len(values)
     return bool(abs((np.abs(values) > FAR).mean() - 0.05) > ERRORS * np.sqrt(0.05 * 0.95 / n) + 0.5 / n)
 
 
 def _is_bent(series: Series, column: int) -> bool:
     """Return whether the residuals of numbers, not of counts or codes, lie further from a normal law than by chance."""
-    values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
+    values = series.residuals_of(column)
     if len(np.unique(values)) < 0.9 * len(values):
         return False
     return bool(kstest(values, "norm").statistic * np.sqrt(len(values)) > FURTHEST)

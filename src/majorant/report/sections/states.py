@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from majorant.models.hidden_markov.times import labels_of
 from majorant.report import numbers
-from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
+from majorant.report.charts.panels import draw_grid
 from majorant.report.charts.scales import Linear, padded, tick_labels
-from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.charts.svg import Canvas, Point, Size, figure
 from majorant.report.html import escaped
 from majorant.report.measures.mixture import Mixture
 from majorant.report.measures.series import Series
@@ -24,7 +24,7 @@ from majorant.summary import counted
 
 Array = NDArray[np.float64]
 MOST_ROWS = 300
-TOP, HEIGHT = 36.0, 260.0
+HEIGHT = 260.0
 LEVEL = 0.9
 LANE = 13.0
 MOST_STEPS = 10
@@ -107,42 +107,50 @@ def draw(
     times: list[str] | None = None,
 ) -> Canvas:
     """Draw the rows of one column by state, a line for each stretch without a gap, and the band of the forecast."""
-    canvas, bottom, n = Canvas(size), TOP + HEIGHT, len(y)
-    there = ~np.isnan(y)
+    n, there = len(y), ~np.isnan(y)
     every = np.concatenate([y[there], *(ahead or ())])
-    y_scale = Linear(*padded(float(every.min()), float(every.max())), bottom, TOP)
-    y_ticks = y_scale.ticks(5)
-    labels = tick_labels(y_ticks)
-    left = margin_for(labels)
-    x_scale = Linear(0.0, n + (0.0 if ahead is None else len(ahead[0])) + 1.0, left, size.width)
-    x_ticks = x_scale.ticks(4 if size.narrow else 6)
-    left_title(canvas, name, 14, size.width)
-    left_axis(canvas, y_scale, y_ticks, labels, left, size.width)
-    x_labels = tick_labels(x_ticks)
-    if times is not None:
-        x_ticks = [at for at in x_ticks if 1 <= at <= len(times)]
-        x_labels = [times[int(at) - 1] for at in x_ticks]
-    bottom_axis(canvas, x_scale, x_ticks, x_labels, bottom, left, size.width)
-    bottom_title(canvas, "row" if times is None else "time", size.width, bottom + 38, size.width - left)
-    for t in np.flatnonzero(begins).tolist():
-        canvas.line(x_scale(t + 0.5), TOP, x_scale(t + 0.5), bottom, "axis")
-    if ahead is not None:
-        mean, low, high = ([(x_scale(n + 1.0 + i), y_scale(float(v))) for i, v in enumerate(part)] for part in ahead)
-        canvas.polygon([*high, *low[::-1]], "fill-mid band")
-        canvas.polyline(mean, "stroke-mid fitted-line")
+    x_range = (0.0, n + (0.0 if ahead is None else len(ahead[0])) + 1.0)
     rows = np.flatnonzero(there)
     breaks = np.flatnonzero((np.diff(rows) > 1) | begins[rows[1:]]) + 1
-    for stretch in np.split(rows, breaks):
-        if len(stretch) > 1:
-            points = [(x_scale(t + 1.0), y_scale(float(y[t]))) for t in stretch.tolist()]
-            canvas.polyline(points, "stroke-hair fitted-line")
-    for state in range(k):
-        points = [(x_scale(t + 1.0), y_scale(float(y[t]))) for t in np.flatnonzero(there & (path == state)).tolist()]
-        if points:
-            scatter(canvas, points, state if k <= N_COLOURS else 0, component_class(state, k), 2.6)
-    canvas.height = bottom + 46
+
+    def inside(canvas: Canvas, i: int, x: Linear, y_scale: Linear) -> None:
+        for t in np.flatnonzero(begins).tolist():
+            canvas.line(x(t + 0.5), y_scale.end, x(t + 0.5), y_scale.start, "axis")
+        if ahead is not None:
+            mean, low, high = ([(x(n + 1.0 + j), y_scale(float(v))) for j, v in enumerate(part)] for part in ahead)
+            canvas.polygon([*high, *low[::-1]], "fill-mid band")
+            canvas.polyline(mean, "stroke-mid fitted-line")
+
+        def points(of: NDArray[np.int64]) -> list[Point]:
+            return [(x(t + 1.0), y_scale(float(y[t]))) for t in of.tolist()]
+
+        for stretch in np.split(rows, breaks):
+            if len(stretch) > 1:
+                canvas.polyline(points(stretch), "stroke-hair fitted-line")
+        for state in range(k):
+            if len(own := np.flatnonzero(there & (path == state))):
+                scatter(canvas, points(own), state if k <= N_COLOURS else 0, component_class(state, k), 2.6)
+        lanes.append(x)
+
+    def x_labels(ticks: list[float]) -> list[str]:
+        if times is None:
+            return tick_labels(ticks)
+        return [times[int(at) - 1] if 1 <= at <= len(times) else "" for at in ticks]
+
+    lanes: list[Linear] = []
+    canvas = draw_grid(
+        size,
+        [""],
+        [x_range],
+        padded(float(every.min()), float(every.max())),
+        inside,
+        x_title="row" if times is None else "time",
+        y_title=name,
+        height=HEIGHT,
+        x_labels=x_labels,
+    )
     if k > N_COLOURS:
-        draw_lanes(canvas, path, begins, k, x_scale)
+        draw_lanes(canvas, path, begins, k, lanes[0])
     return canvas
 
 
