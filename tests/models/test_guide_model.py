@@ -21,7 +21,7 @@ from majorant.cli.app import app
 from majorant.densities import Bernoulli, Poisson, Product
 from majorant.models.mixture import MixtureEstimator
 from majorant.report import Run, html_report, numbers, report
-from majorant.report.measures.mixture import measure
+from majorant.report.measures.mixture import Mixture
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_a_model.md"
 FILE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)[0]
@@ -289,7 +289,7 @@ def test_the_report_is_of_the_units_of_the_fit(model_class: Any, names: list[str
     run = Run(model, X, tuple("abcde"), "t.csv", "", given=given)
     page = html_report(run)
     assert numbers.fixed(model.bic(X, **given), 2) in page
-    measured = measure(run, registry.card_of(model))
+    measured = Mixture(run, registry.card_of(model))
     np.testing.assert_array_equal(measured.responsibilities, model.predict_proba(X, **given))
     assert measured.criteria == {name: getattr(model, name)(X, **given) for name in ("bic", "aic", "icl")}
 

@@ -4,11 +4,17 @@ import re
 import numpy as np
 import pytest
 
-from majorant.report.charts.dots import Stacking, choose_stacking, stack
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width, wrapped
 from majorant.report.charts.scales import Linear, Log, around_decades, log_tick_label, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate
-from majorant.report.sections.search import distance_range, draw_starts, starts_by_kind
+from majorant.report.sections.search import (
+    Stacking,
+    choose_stacking,
+    distance_range,
+    draw_starts,
+    stack,
+    starts_by_kind,
+)
 
 from .stand_in import starts_at
 

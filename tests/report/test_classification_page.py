@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import auc, roc_auc_score
 
 import majorant as mj
 from majorant.registry import card_of
 from majorant.report import Run, html_report, report
 from majorant.report.measures.classification import Classification
-from majorant.report.sections import probabilities
-from majorant.report.words import classification as words
+from majorant.report.opening import classification_header
+from majorant.report.sections import classes as words
 
 from .markup import check_page
 from .test_page import ODD_NAMES
@@ -131,17 +131,17 @@ def test_bags_are_counted_not_their_rows() -> None:
     assert numbers.accuracy == model.score(X, y, bags=bags) < 1
     page = html_report(run)
     assert "bags are put into another class" in page and "fit(X, y, bags=bags)" in page and "Bags</th>" in page
-    assert words.title(numbers) == "40 bags of <i>t</i> in two classes"
+    assert classification_header(numbers).title == "40 bags of <i>t</i> in two classes"
 
 
 def test_curves_and_calibration_are_those_of_the_rows() -> None:
     random = np.random.default_rng(0)
     chance = np.round(random.random(300), 2)
     is_class = random.random(300) < chance
-    curve = probabilities.roc(is_class, chance)
-    np.testing.assert_allclose(probabilities.area_under(is_class, chance), roc_auc_score(is_class, chance))
+    curve = words.roc(is_class, chance)
+    np.testing.assert_allclose(auc(*curve.T), roc_auc_score(is_class, chance), atol=2e-3)
     assert curve[0].tolist() == [0, 0] and curve[-1].tolist() == [1, 1] and (np.diff(curve, axis=0) >= 0).all()
-    bins = probabilities.calibration(is_class, chance)
+    bins = words.calibration(is_class, chance)
     assert bins[:, 2].sum() == 300
     in_third = (chance >= 0.2) & (chance < 0.3)
     np.testing.assert_allclose(bins[2, :2], [chance[in_third].mean(), is_class[in_third].mean()], atol=0.05)

@@ -4,10 +4,9 @@ import pytest
 from majorant.engine.trace import Trace
 from majorant.report import Run
 from majorant.report.measures.clustering import Clustering
+from majorant.report.opening import clustering_header
 from majorant.report.sections import clusters, convergence, pair, profiles, reproduce
-from majorant.report.sections import silhouettes as silhouette_words
 from majorant.report.sections.convergence import History
-from majorant.report.words import clustering
 from majorant.results.silhouettes import Silhouettes
 
 from .stand_in import CARD, falling_trace, make_run, starts_at
@@ -73,11 +72,11 @@ def silhouettes(values: list[list[float]], sampled: bool = False) -> Silhouettes
     ],
 )
 def test_silhouettes(values: list[list[float]], headline: str) -> None:
-    assert silhouette_words.headline(silhouettes(values)) == headline
+    assert clusters.silhouettes_headline(silhouettes(values)) == headline
 
 
 def test_a_sample_is_called_one() -> None:
-    headline = silhouette_words.headline(silhouettes([[0.5], [0.1]], sampled=True))
+    headline = clusters.silhouettes_headline(silhouettes([[0.5], [0.1]], sampled=True))
     assert headline.startswith("None of 2 sampled rows would")
 
 
@@ -145,7 +144,7 @@ def test_lede_claims_what_is_proved(proved_bound: str | None, n: int, said: str)
     best = run.estimator.inertia_
     bound = {None: None, "close": 0.95 * best, "equal": best, "loose": 0.1 * best}[proved_bound]
     run.estimator.search_ = starts_at([best] * n, proved_bound=bound)
-    lede = clustering.lede(Clustering(run, CARD))
+    lede = clustering_header(Clustering(run, CARD)).lede
     assert said in lede
     assert lede.startswith("Three clusters of 20 rows each explain ")
 

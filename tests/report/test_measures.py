@@ -9,9 +9,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import silhouette_score
 
 from majorant.report.measures.clustering import Clustering
-from majorant.report.measures.pair import find_best_pair, linear_placement
+from majorant.report.measures.partition import find_best_pair, linear_placement
 from majorant.report.sections.discriminants import RIDGE, Plane
-from majorant.report.sections.strip import cut_points
+from majorant.report.sections.pair import cut_points
 from majorant.results.silhouettes import measure_silhouettes, thinned_rows
 
 from .stand_in import CARD, clustered_run, make_run

@@ -11,9 +11,8 @@ import pytest
 
 from majorant.report import Run, html_report, numbers
 from majorant.report.measures.mixture import Mixture
-from majorant.report.sections import criteria, uncertainty
+from majorant.report.sections import components, criteria, uncertainty
 from majorant.report.sections.uncertainty import certainty_bins, most_unsure
-from majorant.report.words import mixture
 from majorant.results.selection import Candidate, Selection
 from majorant.solvers.normals import normals_of
 
@@ -188,7 +187,7 @@ def words_of(proba: list[list[float]], weights: list[float]) -> Mixture:
 )
 def test_components_in_words(weights: list[float], said: str) -> None:
     share = [weights] * 10
-    assert said in mixture.components_headline(words_of(share, weights))
+    assert said in components.components_headline(words_of(share, weights))
 
 
 @pytest.mark.parametrize(

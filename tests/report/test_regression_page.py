@@ -23,7 +23,7 @@ from majorant.report import Run, html_report, numbers, report
 from majorant.report.charts.marks import shaded_class
 from majorant.report.measures.lines import matching_order
 from majorant.report.measures.regression import Regression
-from majorant.report.sections import estimates, left_out, optima, residuals
+from majorant.report.sections import estimates, lines, regularity, residuals
 from majorant.report.sections.estimates import Term
 from majorant.solvers.responses import RESPONSES, Response
 
@@ -306,7 +306,7 @@ def test_a_better_solution_that_was_left_out_is_named_with_what_would_admit_it()
     assert model.log_likelihood_ >= excluded["log_likelihood"] - 1e-3
     shown = measured(run)
     assert [s.regular for s in shown.solutions][-1] is False
-    assert "the solution that was left out" in optima.headline(replace_solutions(shown, [0, -1])).lower()
+    assert "the solution that was left out" in lines.optima_headline(replace_solutions(shown, [0, -1])).lower()
 
 
 def replace_solutions(shown: Regression, kept: list[int]) -> Regression:
@@ -320,7 +320,7 @@ def test_a_degenerate_fit_is_named_as_such_before_anything_is_read_from_it() -> 
     source = html_report(run)
     assert sections_of(source)[:2] == ["regularity", "components"]
     assert "<strong>This fit is degenerate</strong>" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
-    assert left_out.headline(measured(run)) == left_out.DEGENERATE
+    assert regularity.headline(measured(run)) == regularity.DEGENERATE
 
 
 def test_components_of_two_solutions_are_paired_by_the_rows_they_share() -> None:

@@ -16,9 +16,7 @@ from majorant.report.measures.mixture import Mixture
 from majorant.report.page import html_report
 from majorant.report.run import Run
 from majorant.report.sections.estimates import mixture_estimates_section
-from majorant.report.sections.series_residuals import series_residuals_section
-from majorant.report.sections.states import states_section
-from majorant.report.sections.transitions import transitions_section
+from majorant.report.sections.series import series_residuals_section, states_section, transitions_section
 
 
 def measured(model: Any, X: np.ndarray, **given: Any) -> Mixture:

@@ -9,6 +9,7 @@ import numpy as np
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, legend_mark
+from majorant.report.html import LONGEST_NAME_IN_PROSE, escaped, shortened
 from majorant.report.table import Column
 
 Write = int | Callable[[Any], str]
@@ -18,10 +19,15 @@ INTERVAL = "95\u202f% interval"
 
 def number_column(head: str, values: Iterable[Any], write: Write = 0, css: str = "number", **more: Any) -> Column:
     """Return a column of numbers; None and NaN are a dash on the page and an empty cell in the copies."""
-    known = [None if value is None or value != value else value for value in np.asarray(values, dtype=object).tolist()]
+    known = [None if value is None or value != value else value for value in values]
     return Column(
         head, known, [numbers.DASH if value is None else _written(value, write) for value in known], css=css, **more
     )
+
+
+def name_column(head: str, names: Sequence[str], longest: int = LONGEST_NAME_IN_PROSE) -> Column:
+    """Return a column of names, long ones shortened on the page."""
+    return Column(head, names, markup=[escaped(shortened(name, longest)) for name in names])
 
 
 def _written(value: Any, write: Write) -> str:

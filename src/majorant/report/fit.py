@@ -15,6 +15,7 @@ from majorant._numbers import plural_of, rounded_up
 from majorant.engine.trace import Trace
 from majorant.registry import ModelCard
 from majorant.report import numbers
+from majorant.report.html import column_name
 from majorant.report.run import Run
 from majorant.search.record import SearchReport
 
@@ -66,6 +67,10 @@ class Fit:
     def part(self) -> str:
         """The word for a part, in the singular."""
         return self.card.part
+
+    def feature(self, number: int) -> str:
+        """Return the name of a feature in prose, as markup."""
+        return column_name(self.run.feature_names[number])
 
     @property
     def n_rows(self) -> int:
@@ -139,3 +144,8 @@ def gap_to_bound(objective: float, search: SearchReport) -> float | None:
     if search.sense == "min":
         return max(objective - bound, 0.0) / bound if bound > 0 else (0.0 if objective <= 0 else None)
     return max(bound - objective, 0.0) / abs(objective) if objective != 0 else None
+
+
+def largest(sizes: NDArray[Any], most: int) -> list[int]:
+    """Return the numbers of the largest parts, in their usual order."""
+    return sorted(np.argsort(-sizes, kind="stable")[:most].tolist())

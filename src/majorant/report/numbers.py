@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -64,6 +65,12 @@ def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -
         return None
     least = float(positive.min()) if len(positive) else largest or 1.0
     return int(np.clip(1 - np.floor(np.log10(least)), 0, 5))
+
+
+def writer(values: NDArray[np.float64], spreads: NDArray[np.float64]) -> Callable[[float], str]:
+    """Return what writes values and their spreads, all with the decimals that they share."""
+    decimals = shared_decimals(values, spreads)
+    return scientific if decimals is None else lambda value: fixed(value, decimals)
 
 
 def objective(value: float, name: str, like: float | None = None, apart: float | None = None) -> str:

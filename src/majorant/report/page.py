@@ -16,7 +16,7 @@ from majorant._numbers import article
 from majorant.registry import ModelCard, card_of, named
 from majorant.report.figures import Picture, figures
 from majorant.report.html import escaped, facts, shortened
-from majorant.report.kinds import KINDS, LAST, builders, own
+from majorant.report.kinds import KINDS, LAST, builders, header_of, measure_of
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.table import Table
@@ -113,12 +113,12 @@ def report(run: Run) -> Report:
     if card.kind not in KINDS:
         raise ValueError(f"there is no report for a {card.kind} yet; there is one for a {', '.join(sorted(KINDS))}")
     kind = card.page or card.kind
-    measured = own(kind, "measures", "measure")(run, card)
-    every = (*builders(KINDS[kind]), *map(named, card.sections), *builders(LAST))
+    measured = measure_of(kind)(run, card)
+    every = (*builders(KINDS[kind][1]), *map(named, card.sections), *builders(LAST))
     sections = [section for build in every if (section := build(measured)) is not None]
     tables = {table.name: table for section in sections for table in section.tables}
     pictures = figures(sections, _resource("page.css"))
-    return Report(_page(run, card, own(kind, "words", "header")(measured), sections), tables, pictures)
+    return Report(_page(run, card, header_of(kind)(measured), sections), tables, pictures)
 
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:

@@ -52,9 +52,9 @@ from majorant.search.effort import Effort, Plan
         question="Which states does a series go through, and what comes next?",
         part="state",
         sections=(
-            "majorant.report.sections.states:states_section",
-            "majorant.report.sections.transitions:transitions_section",
-            "majorant.report.sections.series_residuals:series_residuals_section",
+            "majorant.report.sections.series:states_section",
+            "majorant.report.sections.series:transitions_section",
+            "majorant.report.sections.series:series_residuals_section",
         ),
         in_order=True,
         shapes=SHAPES,

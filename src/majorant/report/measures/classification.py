@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.models.discriminative_latent_classes.summary import n_described, telling_features
-from majorant.registry import ModelCard
 from majorant.report.fit import Fit
-from majorant.report.run import Run
 
 
 @dataclass(frozen=True)
@@ -193,8 +191,3 @@ def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.f
     shares: NDArray[np.float64] = np.full(len(wholes), np.nan)
     np.divide(parts, wholes, out=shares, where=wholes > 0)
     return shares
-
-
-def measure(run: Run, card: ModelCard) -> Classification:
-    """Measure a classification; most numbers are computed when first used."""
-    return Classification(run, card)

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from majorant.models.covariates import completed
 from majorant.models.mixture_rows import checked_labels
-from majorant.registry import ModelCard
 from majorant.report.measures.mixture import MOST_WORK, Mixture
-from majorant.report.run import Run
 
 
 @dataclass(frozen=True)
@@ -122,8 +120,3 @@ class LatentClasses(Mixture):
             return None
         given, labels = self.run.given["gating"], self.run.given.get("component_labels")
         return self.run.estimator.covariate_effects(self.as_fitted, given, self.run.weights, component_labels=labels)
-
-
-def measure(run: Run, card: ModelCard) -> LatentClasses:
-    """Measure a latent class analysis; most numbers are computed when first used."""
-    return LatentClasses(run, card)

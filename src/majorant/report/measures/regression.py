@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
-from majorant.report.measures.memberships import Memberships
-from majorant.report.run import Run
+from majorant.report.measures.mixture import Memberships
 from majorant.results.selection import CRITERIA
 from majorant.solvers.responses import Response
 
@@ -322,8 +320,3 @@ def _curvature(values: Array, residuals: Array, weights: Array) -> float:
     scores = root * rest * residuals
     error = float(np.sqrt((scores**2).sum()))
     return abs(float(scores.sum())) / error if error > 0 else 0.0
-
-
-def measure(run: Run, card: ModelCard) -> Regression:
-    """Measure a mixture of regressions; most numbers are computed when first used."""
-    return Regression(run, card)

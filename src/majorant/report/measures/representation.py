@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from majorant.metrics import class_profiles, mean_pairwise_kl
-from majorant.models.harmonium.summary import top_features, view_weights
-from majorant.registry import ModelCard
+from majorant.models.harmonium.certificate import groups_in_words
+from majorant.models.harmonium.summary import has_grown, top_features, view_weights
+from majorant.report import numbers
 from majorant.report.fit import Fit
-from majorant.report.run import Run
+from majorant.report.html import escaped
 from majorant.summary.neighbourhoods import Neighbourhoods, neighbourhoods_of
 
 Array = NDArray[np.float64]
@@ -37,6 +38,19 @@ class Representation(Fit):
     @property
     def views(self) -> list[str]:
         return [view.name for view in self.model.views_]
+
+    @property
+    def of_how_many(self) -> str:
+        """The addition to the number of components."""
+        if has_grown(self.model):
+            return f"grown from {numbers.integer(self.model.n_components)}"
+        return f"of {numbers.integer(self.model.n_allowed_)} at most"
+
+    @property
+    def not_linked(self) -> str:
+        """A sentence, after a space, on views of which rows do not say what they have in common; "" without any."""
+        unlinked = self.model.certificate_.unlinked
+        return f" No row has views of two of these groups: {escaped(groups_in_words(unlinked))}." if unlinked else ""
 
     @cached_property
     def weights(self) -> Array:
@@ -106,13 +120,9 @@ class Representation(Fit):
         return mean_pairwise_kl(self.latents[:, : self.rank], self.run.y)
 
 
-def representation_of(fit: Fit) -> Representation | None:
-    """Return the run as a representation; None if the model is not one."""
-    if isinstance(fit, Representation):
-        return fit
-    return Representation(fit.run, fit.card) if hasattr(fit.run.estimator, "loadings") else None
-
-
-def measure(run: Run, card: ModelCard) -> Representation:
-    """Measure a representation; most numbers are computed when first used."""
-    return Representation(run, card)
+def representation_of(fit: Fit, least_rank: int = 0) -> Representation | None:
+    """Return the run as a representation; None if the model is not one, or has fewer components."""
+    if not hasattr(fit.run.estimator, "loadings"):
+        return None
+    found = fit if isinstance(fit, Representation) else Representation(fit.run, fit.card)
+    return found if found.rank >= least_rank else None

@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from majorant.report import numbers
-from majorant.report.charts.marks import N_COLOURS, legend_mark
+from majorant.report.columns import number_column, part_column, shares_column
+from majorant.report.fit import largest
 from majorant.report.html import column_name
 from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
-from majorant.report.words import mixture as words
-from majorant.report.words.grammar import capital, counted, verb
+from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 
 MOST_ROWS = 60
-MOST_FEATURES = 4
-ON_NARROW_PAGES = 2
+MOST_FEATURES, ON_NARROW_PAGES = 4, 2
 LONGEST_NAME = 14
+SMALL = 0.05
 
 
 def components_section(mixture: Mixture) -> Section:
     """Build the section: weights, rows, means and standard deviations."""
-    shown = list(range(mixture.k))
-    if mixture.k > MOST_ROWS:
-        shown = sorted(np.argsort(-mixture.weights, kind="stable")[:MOST_ROWS].tolist())
+    shown = largest(mixture.weights, MOST_ROWS)
     ranked = mixture.ranked_features if mixture.k > 1 else []
     ranked = [*ranked, *mixture.directions] if ranked else list(range(mixture.n_features))
     features = ranked[:MOST_FEATURES]
-    notes = _components_notes(mixture, len(shown), len(features))
-    if any(j in mixture.directions for j in features):
-        notes.append("Means and standard deviations of directions are those on the circle, in radians.")
-    return Section(
-        "components",
-        capital(mixture.parts),
-        words.components_headline(mixture),
-        notes,
-        table=_table(mixture, shown, features),
-    )
-
-
-def _table(mixture: Mixture, shown: list[int], features: list[int]) -> Table:
-    marks = [legend_mark(j) if mixture.k <= N_COLOURS else "" for j in shown]
-    weights, sizes = mixture.weights[shown].tolist(), mixture.effective_sizes[shown].tolist()
     columns = [
-        Column(
-            capital(mixture.part),
-            [j + 1 for j in shown],
-            markup=[f"{m}{j + 1}" for m, j in zip(marks, shown, strict=True)],
-        ),
-        Column("Weight", weights, list(map(numbers.percent_in_column, weights)), css="number"),
-        Column("Rows", sizes, [numbers.fixed(size, 1) for size in sizes], css="number wide-only"),
+        part_column(capital(mixture.part), shown, mixture.k),
+        shares_column("Weight", mixture.weights[shown]),
+        number_column("Rows", mixture.effective_sizes[shown], 1, "number wide-only"),
     ]
     for place, feature in enumerate(features):
         columns += _columns(mixture, shown, feature, "number" if place < ON_NARROW_PAGES else "number wide-only")
-    return Table("components", columns)
+    return Section(
+        "components",
+        capital(mixture.parts),
+        components_headline(mixture),
+        _notes(mixture, len(shown), features),
+        table=Table("components", columns),
+    )
 
 
 def _columns(mixture: Mixture, shown: list[int], feature: int, css: str) -> list[Column]:
@@ -62,29 +44,23 @@ def _columns(mixture: Mixture, shown: list[int], feature: int, css: str) -> list
     name = mixture.run.feature_names[feature]
     means = mixture.in_own_units(mixture.centres[shown, feature], feature)
     spreads = mixture.in_own_units(mixture.deviations_within[shown, feature], feature, spread=True)
-    decimals = numbers.shared_decimals(means, spreads)
-
-    def texts(values: NDArray[np.float64]) -> list[str]:
-        if decimals is None:
-            return list(map(numbers.scientific, values.tolist()))
-        return [numbers.fixed(value, decimals) for value in values.tolist()]
-
+    write = numbers.writer(means, spreads)
     markup = [
-        f'{mean} <small class="quiet">{spread}</small>'
-        for mean, spread in zip(texts(means), texts(spreads), strict=True)
+        f'{write(mean)} <small class="quiet">{write(spread)}</small>'
+        for mean, spread in zip(means, spreads, strict=True)
     ]
     return [
-        Column(name, means.tolist(), texts(means), markup, column_name(name, LONGEST_NAME), css),
-        Column(f"{name} (SD)", spreads.tolist(), texts(spreads), css="number", where="copies"),
+        number_column(name, means, write, css, markup=markup, head_markup=column_name(name, LONGEST_NAME)),
+        number_column(f"{name} (SD)", spreads, write, where="copies"),
     ]
 
 
-def _components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> list[str]:
+def _notes(mixture: Mixture, n_shown: int, features: list[int]) -> list[str]:
     texts = [
         f"<b>Rows</b> counts every row by its probability. Under each feature stands the {mixture.part}\u2019s mean "
         "and, smaller, its standard deviation."
     ]
-    left_out = mixture.n_features - n_features_shown
+    left_out = mixture.n_features - len(features)
     if left_out > 0:
         texts.append(
             f"The features that the {mixture.parts} explain best are shown; {counted(left_out, 'other')} "
@@ -98,4 +74,27 @@ def _components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> 
         )
     if mixture.run.weights is not None:
         texts.append("The fit counted rows by their weights; this table counts each once.")
+    if any(j in mixture.directions for j in features):
+        texts.append("Means and standard deviations of directions are those on the circle, in radians.")
     return texts
+
+
+def components_headline(mixture: Mixture) -> str:
+    """State the weights of the components, in one sentence."""
+    weights = mixture.weights
+    if mixture.k == 1:
+        return f"One {mixture.part} holds all rows."
+    absent = int((weights == 0).sum())
+    if absent:
+        return f"{opening(absent)} of {in_prose(mixture.k)} {mixture.parts} {verb(absent, 'has', 'have')} no weight."
+    most, least = int(weights.argmax()), int(weights.argmin())
+    largest_weight, smallest = float(weights[most]), float(weights[least])
+    if smallest < SMALL:
+        rows = f"about {numbers.integer(round(float(mixture.effective_sizes[least])))} rows"
+        return f"{capital(mixture.part)} {least + 1} is small: {numbers.percent(smallest)} of the weight, {rows}."
+    if largest_weight <= 1.5 * smallest:
+        return f"The {mixture.parts} are of similar weight."
+    return (
+        f"{capital(mixture.part)} {most + 1} holds {numbers.percent(largest_weight, 0)} of the weight, "
+        f"{mixture.part} {least + 1} only {numbers.percent(smallest, 0)}."
+    )

@@ -9,7 +9,7 @@ from majorant._numbers import plural_of
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import escaped, facts
-from majorant.report.measures.memberships import Memberships
+from majorant.report.measures.mixture import Memberships
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words.grammar import capital

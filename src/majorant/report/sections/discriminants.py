@@ -17,7 +17,7 @@ from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.partition import Partition
 from majorant.report.section import Section
 from majorant.report.sections.profiles import merge_tree
-from majorant.report.words.partition import parts
+from majorant.report.words.grammar import counted
 from majorant.results.silhouettes import thinned_rows
 
 Array = NDArray[np.float64]
@@ -135,10 +135,8 @@ def headline(partition: Partition, plane: Plane) -> str:
     sizes = partition.sizes[partition.used]
     first, second, _ = merge_tree(np.nan_to_num(partition.standard_centres[partition.used]), sizes)[0]
     a, b = sorted(partition.used[j] + 1 for j in (first, second))
-    return (
-        f"{partition.parts.capitalize()} {a} and {b} are the most alike; "
-        f"the plane shows {numbers.percent(plane.share, 0)} of what separates the {parts(partition)}."
-    )
+    apart = f"{numbers.percent(plane.share, 0)} of what separates the {counted(partition.k, partition.part)}"
+    return f"{partition.parts.capitalize()} {a} and {b} are the most alike; the plane shows {apart}."
 
 
 def notes(partition: Partition, n_drawn: int) -> list[str]:

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.report import numbers
+from majorant.report.charts.axes import draw_grid
 from majorant.report.charts.marks import N_COLOURS, component_class
-from majorant.report.charts.panels import draw_grid
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, figure
-from majorant.report.html import column_name
-from majorant.report.measures.memberships import CLEAR
+from majorant.report.measures.mixture import CLEAR
 from majorant.report.measures.regression import Regression
 from majorant.report.section import Section
 from majorant.report.words.grammar import counted, in_prose, verb
@@ -70,7 +69,7 @@ def _along(regression: Regression, feature: int) -> tuple[Array, Array]:
 
 def effects_headline(regression: Regression) -> str:
     """Name the feature along which predictions move most."""
-    name = column_name(regression.run.feature_names[regression.main_feature])
+    name = regression.feature(regression.main_feature)
     if regression.n_features == 1:
         return f"What each component predicts along {name}."
     return f"Of {in_prose(regression.n_features)} features, predictions move most along {name}."

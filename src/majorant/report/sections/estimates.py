@@ -1,4 +1,4 @@
-"""Estimates: every parameter of every component, with its interval drawn beside it."""
+"""Estimates: every parameter of every component with its interval drawn beside it, and as a table for a paper."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
 from majorant.report.charts.svg import coordinate
 from majorant.report.html import column_name, escaped
-from majorant.report.measures.mixture import Mixture
+from majorant.report.measures.mixture import Memberships, Mixture
 from majorant.report.measures.regression import Regression
 from majorant.report.section import Section
-from majorant.report.sections.coefficients import coefficients_table
-from majorant.report.table import Column, Table
-from majorant.report.words import regression as words
+from majorant.report.table import Column, Table, Value
 from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
+from majorant.results.selection import CRITERIA
 
 SHARED = 1.5
 """Largest ratio of two slopes or two noises that is not mentioned."""
@@ -323,7 +322,7 @@ def components_headline(regression: Regression) -> str:
     if regression.is_curved:
         return f"{capital(in_prose(k))} components, which differ in several terms of the same column."
     slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
-    found, name = regression.intervals, words.main_feature(regression)
+    found, name = regression.intervals, regression.feature(regression.main_feature)
     if found is not None:
         low, high = (bound[:, feature] for bound in found["coef"])
         rising, falling = (np.flatnonzero(side) for side in (low > 0, high < 0))
@@ -402,3 +401,61 @@ def _components_notes(regression: Regression, n_shown: int, n_features_shown: in
     if regression.run.weights is not None:
         texts.append("The fit counted rows by their weights.")
     return texts
+
+
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+OF_ERRORS = "Standard errors, or 95 % intervals, in brackets. * p < 0.05, ** p < 0.01, *** p < 0.001, two-sided."
+OF_INTERVALS = "95 % intervals in brackets."
+
+
+def coefficients_table(fit: Memberships, terms: Sequence[Term]) -> Table:
+    """Return one column for each component: every estimate above its standard error, or else its interval.
+
+    Stars mark coefficients, of which zero would mean no effect; not shares nor scales, which are never zero.
+    """
+    heads, said = [], []  # of the page and of the CSV
+    values: list[list[Value]] = [[] for _ in range(fit.k)]
+    texts: list[list[str]] = [[] for _ in range(fit.k)]
+
+    def row(head: str, name: str, numbers_of: Sequence[Value], written: Sequence[str]) -> None:
+        heads.append(head)
+        said.append(name)
+        for j in range(fit.k):
+            values[j].append(numbers_of[j] if j < len(numbers_of) else None)
+            texts[j].append(written[j] if j < len(written) else "")
+
+    for term in terms:
+        found = term.values.tolist()
+        row(term.plain, term.plain, found, [term.text(value) + _stars(term, j) for j, value in enumerate(found)])
+        if term.errors is not None:
+            errors = term.errors.tolist()
+            row("", f"{term.plain}, standard error", errors, [f"({term.text(error)})" for error in errors])
+        elif term.low is not None:
+            ends = [_in_brackets(term, j) for j in range(len(found))]
+            row("", f"{term.plain}, 95 % interval", ends, ends)
+    n_terms, model = len(heads), fit.run.estimator
+    n = round(fit.n_counted, 6)
+    row("Rows", "Rows", [int(n) if n.is_integer() else n], [str(int(n)) if n.is_integer() else numbers.fixed(n, 1)])
+    row("Parameters", "Parameters", [model.n_parameters_], [str(model.n_parameters_)])
+    for name, value in {fit.card.objective_name: fit.objective, **fit.criteria}.items():
+        head = name.upper() if name in CRITERIA else capital(name)
+        row(head, head, [value], [numbers.fixed(value, 2)])
+    columns = [Column("Parameter", said, heads)]
+    names = [f"{capital(fit.part)} {j + 1}" for j in range(fit.k)]
+    columns += [Column(names[j], values[j], texts[j], css="number", aligns=False) for j in range(fit.k)]
+    has_errors = any(term.errors is not None for term in terms)
+    note = OF_ERRORS if has_errors else OF_INTERVALS if any(term.low is not None for term in terms) else ""
+    return Table("coefficients", columns, is_on_page=False, rules=[n_terms], note=note)
+
+
+def _stars(term: Term, j: int) -> str:
+    """Return the stars of a coefficient by its two-sided test against zero."""
+    if term.errors is None or not term.errors[j] > 0:
+        return ""
+    p = 2 * ndtr(-abs(term.values[j] / term.errors[j]))
+    return next((sign for limit, sign in STARS if p < limit), "")
+
+
+def _in_brackets(term: Term, j: int) -> str:
+    ends = term.ends(j)
+    return "" if ends is None else f"[{term.text(ends[0])}, {term.text(ends[1])}]"

@@ -98,7 +98,7 @@ def headline(classification: Classification, found: list[LatentClass]) -> str:
         return f"{classes}; {in_prose(int(counts[most]))} of them give {name}."
     telling = found[0].telling_features()
     if n > 1 and telling:
-        name = column_name(classification.run.feature_names[telling[0]])
+        name = classification.feature(telling[0])
         return f"{classes}; the largest is best identified by {name}."
     return f"{classes}."
 

@@ -1,21 +1,121 @@
-"""Fit: the rows, the fitted lines, and the range of the noise."""
+"""The lines of a mixture of regressions: rows and bands under the fit, and under the other optima beside each other."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.report import numbers
-from majorant.report.charts.lines import BAND, Drawn, draw_lines, name_lines, ranges_of
-from majorant.report.charts.marks import N_COLOURS
-from majorant.report.charts.panels import backdrop, draw_grid
-from majorant.report.charts.scales import Linear
-from majorant.report.charts.svg import Canvas, Size, figure
-from majorant.report.measures.memberships import CLEAR
+from majorant.report.charts.axes import backdrop, draw_grid
+from majorant.report.charts.labels import spread, text_width
+from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
+from majorant.report.charts.scales import Linear, padded
+from majorant.report.charts.svg import Canvas, Size, coordinate, figure
+from majorant.report.measures.mixture import CLEAR
 from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.section import Section
+from majorant.report.sections import lines as words
 from majorant.report.words.grammar import capital, counted, in_prose, verb
-from majorant.report.words.regression import main_feature
 from majorant.results.silhouettes import thinned_rows
+
+Array = NDArray[np.float64]
+BAND = 1.96
+"""Standard deviations of the noise on either side of a line."""
+ROOM_FOR_BANDS = 0.25
+"""Largest extension of the vertical axis for lines and bands, as a share of the range of the rows."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The data of a drawing of lines and rows.
+
+    Attributes
+    ----------
+    x, y : array of shape (n,)
+        The rows.
+    labels : array of shape (n,)
+        Most probable component of each row.
+    probability : array of shape (n,)
+        Probability of that component.
+    at : array of shape (2,)
+        Horizontal positions of the ends of the lines.
+    ends : array of shape (2, k)
+        Values of the lines there.
+    scale : array of shape (k,)
+        Standard deviation of the noise of each line.
+    """
+
+    x: Array
+    y: Array
+    labels: NDArray[np.int64]
+    probability: Array
+    at: Array
+    ends: Array
+    scale: Array
+
+    @property
+    def k(self) -> int:
+        return len(self.scale)
+
+
+def ranges_of(several: Sequence[Drawn]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the ranges of the axes that some drawings share."""
+    x = np.concatenate([d.x for d in several])
+    y = np.concatenate([d.y for d in several])
+    low, high = float(y.min()), float(y.max())
+    reach = np.concatenate([[(d.ends - BAND * d.scale).min(), (d.ends + BAND * d.scale).max()] for d in several])
+    room = ROOM_FOR_BANDS * (high - low)
+    low, high = max(min(low, float(reach.min())), low - room), min(max(high, float(reach.max())), high + room)
+    return padded(float(x.min()), float(x.max())), padded(low, high)
+
+
+def draw_lines(
+    canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear, radius: float, name: str, only: int | None = None
+) -> None:
+    """Draw bands, lines and rows within the axes; with more components than colours, those of component `only`."""
+    left, right, top, bottom = x_scale.start, x_scale.end, y_scale.end, y_scale.start
+    c = coordinate
+    clip = canvas.define(
+        f"clip-{name}",
+        f'<clipPath id="{{id}}"><rect x="{c(left)}" y="{c(top)}" width="{c(right - left)}" '
+        f'height="{c(bottom - top)}"/></clipPath>',
+    )
+    shown = range(drawn.k) if only is None else [only]
+    xs = [x_scale(float(v)) for v in drawn.at] if drawn.at[0] < drawn.at[1] else [left, right]
+    canvas.add(f'<g clip-path="url(#{clip})">')
+    for j in shown:
+        colour, (first, last) = component_class(j, drawn.k, only), drawn.ends[:, j].tolist()
+        half = BAND * float(drawn.scale[j])
+        above, below = ([y_scale(first + h), y_scale(last + h)] for h in (half, -half))
+        corners = [(xs[0], above[0]), (xs[1], above[1]), (xs[1], below[1]), (xs[0], below[0])]
+        canvas.polygon(corners, f"fill-{colour} band")
+    for j in shown:
+        heights = [y_scale(float(v)) for v in drawn.ends[:, j]]
+        canvas.polyline(list(zip(xs, heights, strict=True)), f"stroke-{component_class(j, drawn.k, only)} fitted-line")
+    canvas.add("</g>")
+    for j in shown:
+        shades: dict[str, list[tuple[float, float]]] = {}
+        for i in np.flatnonzero(drawn.labels == j).tolist():
+            colour = shaded_class(j, drawn.k, float(drawn.probability[i]), only)
+            shades.setdefault(colour, []).append((x_scale(float(drawn.x[i])), y_scale(float(drawn.y[i]))))
+        for colour, points in sorted(shades.items()):
+            scatter(canvas, points, j if drawn.k <= N_COLOURS else 0, colour, radius)
+
+
+def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -> None:
+    """Write each component's name at the right end of its line, moved vertically where two would touch."""
+    top, bottom = y_scale.end + 12, y_scale.start - 6
+    heights = [min(max(y_scale(float(v)) - 8, top), bottom) for v in drawn.ends[1]]
+    x = x_scale(float(drawn.at[1])) if drawn.at[0] < drawn.at[1] else x_scale.end
+    x = max(x, x_scale.start + text_width("Component 1", bold=True))
+    for j, y in enumerate(spread(heights, [18.0] * drawn.k, top - 9, bottom + 9).tolist()):
+        colour = component_class(j, drawn.k)
+        css = "quiet" if colour == "mid" else f"text-{colour}"
+        canvas.text(x, y, f"Component {j + 1}", f"{css} strong-weight halo", anchor="end")
+
 
 MOST_POINTS, MOST_IN_PANELS = 1200, 800
 MOST_PANELS = 9
@@ -136,7 +236,7 @@ def notes(regression: Regression, n_drawn: int, n_panels: int) -> list[str]:
     if others:
         texts.append(
             f"<b>Of {in_prose(regression.n_features)} features</b> the one of the largest effect is shown, "
-            f"{main_feature(regression)}. Every row is moved along its own line to where the "
+            f"{regression.feature(regression.main_feature)}. Every row is moved along its own line to where the "
             f"{verb(others, 'other is at its mean', 'others are at their means')}; its distance from the line is kept."
         )
     if n_drawn < regression.n_rows:
@@ -157,3 +257,94 @@ def axis_names(regression: Regression) -> tuple[str, str]:
     others = regression.n_features - 1
     held = f", {counted(others, 'other feature')} at {verb(others, 'its mean', 'their means')}" if others else ""
     return regression.run.feature_names[regression.main_feature], y + held
+
+
+MOST_IN_OPTIMA = 300
+
+
+def optima_section(regression: Regression) -> Section | None:
+    """Build the section; None if the fit is the only solution found, or components are not lines."""
+    if not regression.has_lines:
+        return None
+    solutions = regression.solutions
+    if len(solutions) < 2:
+        return None
+    drawn = [drawn_of(regression, solution, MOST_IN_OPTIMA) for solution in solutions]
+    names = words.axis_names(regression)
+    return Section(
+        "optima",
+        "The other optima",
+        optima_headline(regression),
+        optima_notes(regression, len(drawn[0].x)),
+        figure("optima", optima_label(regression), lambda size: draw_optima(size, solutions, drawn, *names)),
+    )
+
+
+def draw_optima(size: Size, solutions: Sequence[Optimum], drawn: Sequence[Drawn], x_name: str, y_name: str) -> Canvas:
+    """Draw one panel per solution; panels share both axes."""
+    x_range, y_range = ranges_of(drawn)
+    return draw_grid(
+        size,
+        [numbers.objective(solution.log_likelihood, "log-likelihood") for solution in solutions],
+        [x_range],
+        y_range,
+        lambda canvas, i, x, y: draw_lines(canvas, drawn[i], x, y, 2.0, f"optimum-{i}"),
+        subtitles=[optimum_caption(solution, i) for i, solution in enumerate(solutions)],
+        x_title=x_name,
+        y_title=y_name,
+        height=195.0,
+    )
+
+
+MANY = 0.2
+"""Share of rows with different components from which on two solutions count as different."""
+
+
+def optima_headline(regression: Regression) -> str:
+    """State how the next solution differs from the fit."""
+    other = regression.solutions[1]
+    moved, n = regression.n_moved(other), regression.n_rows
+    name = "The second optimum" if other.regular else "The solution that was left out"
+    gap = abs(other.log_likelihood - regression.objective)
+    side = "higher" if other.log_likelihood > regression.objective else "lower"
+    who = f"{name}, {numbers.distance(gap)} {side},"
+    if moved == 0:
+        return f"{who} gives every row to the same component."
+    story = "differs strongly: it " if moved > MANY * n else ""
+    return f"{who} {story}gives {numbers.integer(moved)} of {numbers.integer(n)} rows to another component."
+
+
+def optimum_caption(solution: Optimum, place: int) -> str:
+    """Return the text under the log-likelihood of a solution, as plain text."""
+    if not solution.regular:
+        return "left out"
+    starts = f"{numbers.integer(solution.n_starts)} start{'' if solution.n_starts == 1 else 's'}"
+    if place == 0:
+        return f"the fit, {starts}" if solution.n_starts else "the fit"
+    return starts if solution.n_starts else "another optimum"
+
+
+def optima_notes(regression: Regression, n_drawn: int) -> list[str]:
+    """Explain the panels, and what follows from them."""
+    solutions, n = regression.solutions, regression.n_rows
+    shown = counted(n_drawn, "row") if n_drawn < n else f"The same {counted(n, 'row', words=False)}"
+    texts = [f"{capital(shown)} under each solution, and its log-likelihood. The fit stands first."]
+    if 1 < regression.k <= N_COLOURS:
+        texts.append("<b>Colours</b> follow the components of the fit that share most rows with them.")
+    regular = [s for s in solutions[1:] if s.regular]
+    unseen = regression.search.n_distinct - 1 - len(regular)
+    if unseen > 0 and len(regular) >= 2:
+        texts.append(f"{capital(counted(unseen, 'poorer solution'))} {verb(unseen, 'is', 'are')} not shown.")
+    if regular and regression.n_moved(regular[0]) > MANY * n and regression.objective - regular[0].log_likelihood < 10:
+        texts.append(
+            f"<b>What to conclude:</b> optima this close that disagree this much say that {in_prose(regression.k)} "
+            "components are perhaps not the right number. Try one more."
+        )
+    if any(not s.regular for s in solutions[1:]):
+        texts.append("The last one is higher but not regular, so it is not the answer; see above.")
+    return texts
+
+
+def optima_label(regression: Regression) -> str:
+    """State what the figure shows, as plain text."""
+    return f"The same rows with the lines of {counted(len(regression.solutions), 'solution')}, side by side"

@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from majorant.report import numbers
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, mark
-from majorant.report.charts.scales import Linear
+from majorant.report.charts.scales import Linear, padded, signed_labels
 from majorant.report.charts.svg import Canvas, Point, Size, coordinate, figure
 from majorant.report.measures.partition import Partition
 from majorant.report.section import Section
-from majorant.report.sections.panels import AXIS_TITLE, scale_of, vertical_grid
 from majorant.report.table import Column, Table
-from majorant.report.words.grammar import capital, counted, opening, verb
-from majorant.report.words.partition import feature_name, shown_of
+from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 
 MOST_FEATURES, MOST_FEATURES_IN_MAP = 20, 30
 MOST_PARTS, MOST_PARTS_IN_TABLE = 30, 10
@@ -25,6 +23,7 @@ MOST_FEATURES_IN_COPIES = 100
 STEPS, STEP = 5, 0.4
 """Shades on either side of the mean, and standard deviations a shade."""
 WEAKLY_EXPLAINED = 0.1
+AXIS_TITLE = "standard deviations from the mean of all rows"
 
 
 def profiles_section(partition: Partition) -> Section | None:
@@ -77,6 +76,12 @@ def profiles_table(partition: Partition, parts: list[int]) -> Table:
     return Table("profiles", columns, is_on_page=False)
 
 
+def shown_of(partition: Partition, n_shown: int) -> str:
+    """Return a sentence, after a space, on how many parts are shown; "" if all are."""
+    n = len(partition.used)
+    return f" The {in_prose(n_shown)} largest of {in_prose(n)} {partition.parts} are shown." if n_shown < n else ""
+
+
 def largest_parts(partition: Partition, most: int) -> list[int]:
     """Return the largest parts with rows, in their usual order."""
     by_size = sorted(partition.used, key=lambda j: -int(partition.sizes[j]))[:most]
@@ -110,6 +115,23 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
     _name_parts(canvas, partition, scale, features[0], top + step / 2 + (8 if narrow else 0))
     canvas.height = bottom + 48
     return canvas
+
+
+def scale_of(every: NDArray[np.float64], x1: float, x2: float) -> Linear:
+    """Return the scale from standard deviations to positions."""
+    return Linear(*padded(float(min(every.min(), -0.5)), float(max(every.max(), 0.5)), 0.06), x1, x2)
+
+
+def vertical_grid(canvas: Canvas, scale: Linear, y1: float, y2: float, count: int) -> None:
+    """Draw lines at round numbers of standard deviations, with their names below."""
+    ticks = scale.ticks(count)
+    shelf = Shelf(6)
+    ordered = sorted(zip(ticks, signed_labels(ticks, "mean"), strict=True), key=lambda pair: abs(pair[0]))
+    for tick, text in ordered:
+        x, half = scale(tick), text_width(text) / 2
+        canvas.line(x, y1, x, y2, "axis" if tick == 0 else "grid")
+        if shelf.take(x - half, x + half):
+            canvas.text(x, y2 + 18, text, "quiet", anchor="middle")
 
 
 def merge_tree(centres: NDArray[np.float64], sizes: NDArray[np.int64]) -> list[tuple[int, int, float]]:
@@ -235,24 +257,24 @@ def headline(partition: Partition, features: list[int]) -> str:
     share = partition.explained[best]
     if share < WEAKLY_EXPLAINED:
         return (
-            f"No feature tells the {partition.parts} apart well: of {feature_name(partition, best)}, "
+            f"No feature tells the {partition.parts} apart well: of {partition.feature(best)}, "
             f"the best, they explain {numbers.percent(float(share), 0)}."
         )
     if len(partition.used) == 2:
         first, second = partition.used
         high, low = (first, second) if _above(partition, first, second, best) else (second, first)
-        name = feature_name(partition, best)
+        name = partition.feature(best)
         part = partition.part
         return f"The {partition.parts} differ most in {name}: high in {part} {high + 1}, low in {part} {low + 1}."
     traits = sorted((t for j in partition.used if (t := _trait(partition, j, features)) is not None), reverse=True)
     if not traits:
-        return f"The {partition.parts} differ most in {feature_name(partition, best)}."
+        return f"The {partition.parts} differ most in {partition.feature(best)}."
     if len(partition.used) > 3:
         _, j, side, feature = traits[0]
-        by = f"by {side} {feature_name(partition, feature)}"
+        by = f"by {side} {partition.feature(feature)}"
         return f"{capital(partition.part)} {j + 1} stands apart most clearly, {by}."
     clauses = [
-        f"{partition.part} {j + 1} {'is set apart ' if i == 0 else ''}by {side} {feature_name(partition, f)}"
+        f"{partition.part} {j + 1} {'is set apart ' if i == 0 else ''}by {side} {partition.feature(f)}"
         for i, (_, j, side, f) in enumerate(traits)
     ]
     return f"{capital(', '.join(clauses))}."

@@ -6,11 +6,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from majorant.report import numbers
+from majorant.report.charts.axes import draw_grid, draw_quantiles
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
-from majorant.report.charts.panels import draw_grid, draw_quantiles
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, figure
-from majorant.report.html import column_name
 from majorant.report.measures.regression import MOST_BINS, Regression
 from majorant.report.section import Section
 from majorant.report.words.grammar import counted, in_prose, verb
@@ -153,7 +152,7 @@ def headline(regression: Regression) -> str:
             return f"{whose} {'no bend' if regression.k == 1 else 'a bend'}: nothing speaks against straight lines."
         part, feature = bent
         who = "The line" if regression.k == 1 else f"Component {part + 1}"
-        name = column_name(regression.run.feature_names[feature])
+        name = regression.feature(feature)
         return f"{who} is not straight along {name}: its residuals bend with the square of it."
     j, (low, high) = max(drifts, key=lambda item: item[1][1] - item[1][0])
     who = "The line" if regression.k == 1 else f"Component {j + 1}"

@@ -12,8 +12,7 @@ from majorant.report.charts.axes import bottom_axis, bottom_title
 from majorant.report.charts.labels import Shelf, text_width
 from majorant.report.charts.scales import Linear
 from majorant.report.charts.svg import Canvas, Size, figure
-from majorant.report.measures.memberships import CLEAR
-from majorant.report.measures.mixture import Mixture
+from majorant.report.measures.mixture import CLEAR, Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words.grammar import capital, opening, verb
