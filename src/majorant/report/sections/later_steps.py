@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -83,6 +84,11 @@ def _outcomes_notes(classes: LatentClasses, found: dict[str, Any]) -> list[str]:
 def _tests(names: list[str], tests: dict[str, Any]) -> list[Column]:
     """Return columns of the test of each outcome, in its first row."""
     rows = [tests[name] if name else None for name in once(names)]
+    writes: tuple[tuple[str, Callable[[float], str]], ...] = (
+        ("Chi-squared", lambda value: numbers.fixed(value, 2)),
+        ("df", str),
+        ("p", numbers.p_value),
+    )
     return [
         Column(
             head,
@@ -90,9 +96,7 @@ def _tests(names: list[str], tests: dict[str, Any]) -> list[Column]:
             ["" if row is None else write(row[j]) for row in rows],
             css="number",
         )
-        for j, (head, write) in enumerate(
-            (("Chi-squared", lambda value: numbers.fixed(value, 2)), ("df", str), ("p", numbers.p_value))
-        )
+        for j, (head, write) in enumerate(writes)
     ]
 
 

@@ -133,8 +133,7 @@ MOST_ROWS = 300
 HEIGHT = 260.0
 LEVEL = 0.9
 LANE = 13.0
-MOST_STEPS = 10
-MOST_LISTED = 10
+MOST_STEPS, MOST_LISTED = 10, 10
 """Rows of the forecast that the page shows; its copies have all."""
 
 
@@ -174,8 +173,7 @@ def forecast_table(series: Series, ahead: Any) -> Table:
     if series.names is not None:
         columns.append(Column("Sequence", [str(name) for name in np.unique(series.names) for _ in range(n_steps)]))
     columns.append(Column("Rows ahead", list(range(1, n_steps + 1)) * n_sequences, css="number"))
-    times = series.times_ahead(n_steps)
-    if times is not None:
+    if (times := series.times_ahead(n_steps)) is not None:
         columns.append(Column("Time", times))
     for j in range(n_told):
         name = series.mixture.run.feature_names[j]
@@ -188,13 +186,11 @@ def forecast_table(series: Series, ahead: Any) -> Table:
             number_column(f"{name} (5 %)", below, write, where="copies"),
             number_column(f"{name} (95 %)", above, write, where="copies"),
         ]
-    likely = ahead.states.argmax(axis=2).ravel()
     columns += [
-        Column("State", (likely + 1).tolist(), css="number"),
+        Column("State", (ahead.states.argmax(axis=2).ravel() + 1).tolist(), css="number"),
         number_column("Probability", ahead.states.max(axis=2).ravel(), 2),
     ]
-    n_rows = n_sequences * n_steps
-    return Table("forecast", columns, css="below", only_in_copies=range(0, max(0, n_rows - MOST_LISTED)))
+    return Table("forecast", columns, css="below", only_in_copies=range(n_sequences * n_steps - MOST_LISTED))
 
 
 def draw_series(
@@ -211,7 +207,7 @@ def draw_series(
     n, there = len(y), ~np.isnan(y)
     every = np.concatenate([y[there], *(ahead or ())])
     x_range = (0.0, n + (0.0 if ahead is None else len(ahead[0])) + 1.0)
-    rows = np.flatnonzero(there)
+    rows, lanes = np.flatnonzero(there), list[Linear]()
     breaks = np.flatnonzero((np.diff(rows) > 1) | begins[rows[1:]]) + 1
 
     def inside(canvas: Canvas, i: int, x: Linear, y_scale: Linear) -> None:
@@ -234,21 +230,12 @@ def draw_series(
         lanes.append(x)
 
     def x_labels(ticks: list[float]) -> list[str]:
-        if times is None:
-            return tick_labels(ticks)
-        return [times[int(at) - 1] if 1 <= at <= len(times) else "" for at in ticks]
+        labels = None if times is None else [times[int(at) - 1] if 1 <= at <= len(times) else "" for at in ticks]
+        return labels or tick_labels(ticks)
 
-    lanes: list[Linear] = []
+    y_range, along = padded(float(every.min()), float(every.max())), "row" if times is None else "time"
     canvas = draw_grid(
-        size,
-        [""],
-        [x_range],
-        padded(float(every.min()), float(every.max())),
-        inside,
-        x_title="row" if times is None else "time",
-        y_title=name,
-        height=HEIGHT,
-        x_labels=x_labels,
+        size, [""], [x_range], y_range, inside, x_title=along, y_title=name, height=HEIGHT, x_labels=x_labels
     )
     if k > N_COLOURS:
         draw_lanes(canvas, path, begins, k, lanes[0])
@@ -427,8 +414,17 @@ def draw_residuals(size: Size, series: Series, shown: list[int]) -> Canvas:
 
     names = [series.mixture.run.feature_names[column] for column in shown]
     ends = (-REACH, REACH)
-    titles = {"x_title": "normal quantile", "y_title": "residual"}
-    return draw_grid(size, names, [ends], ends, inside, **titles, height=190.0, narrow_across=1)
+    return draw_grid(
+        size,
+        names,
+        [ends],
+        ends,
+        inside,
+        x_title="normal quantile",
+        y_title="residual",
+        height=190.0,
+        narrow_across=1,
+    )
 
 
 FAR = 1.96
