@@ -192,7 +192,7 @@ def test_intervals_are_those_of_the_summary() -> None:
 
 def test_an_interval_is_drawn_around_its_estimate_on_a_scale_that_holds_all() -> None:
     term = Term("", "", np.array([1.0, -3.0]), np.array([0.5, -4.2]), np.array([1.7, -2.0]))
-    scale = term.scale()
+    scale = term.scale
     assert scale.low <= -4.2 and scale.high >= 1.7
     far = Term("", "", np.array([1000.0]), np.array([999.0]), np.array([1001.0])).scale()
     assert far.low > 900

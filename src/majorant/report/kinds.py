@@ -38,8 +38,8 @@ KINDS = {
     ),
     "regression": (
         "regression:Regression",
-        "regularity:left_out estimates lines:fit effects:effects_of_features residuals residuals:quantiles "
-        "effects:separation criteria lines:optima",
+        "regularity:left_out estimates lines:fit residuals:effects_of_features residuals residuals:quantiles "
+        "residuals:separation criteria lines:optima",
     ),
 }
 """What measures a fit of each kind, and the sections of its page in order.

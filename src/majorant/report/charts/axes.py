@@ -75,20 +75,22 @@ def draw_grid(
     y_labels: Callable[[list[float]], list[str]] = tick_labels,
     x_labels: Callable[[list[float]], list[str]] = tick_labels,
     has_axes: bool = True,
+    margin: float = 0.0,
 ) -> Canvas:
     """Draw one panel per title, with the axes around it; `draw` fills the panel of a number.
 
-    With one horizontal range all panels share it; otherwise each has its own. Panels without axes have a frame.
+    With one horizontal range all panels share it; otherwise each has its own. Panels without axes have a frame. A
+    margin is left free above and at the right.
     """
     canvas, n, gap = Canvas(size), len(titles), 26.0 if has_axes else 14.0
     n_across = min(n, narrow_across if size.narrow else most_across)
     y_ticks = Linear(*y_range, 0, 1).ticks(4 if height < 200 else 5) if has_axes else []
     texts = y_labels(y_ticks)
     left, foot = (margin_for(texts), 34.0) if has_axes else (0.0, 0.0)
-    top = 20.0 if y_title else 0.0
+    top = margin + (20.0 if y_title else 0.0)
     head = (30.0 if any(titles) else 16.0) + (16.0 if subtitles else 0.0)
-    width = (size.width - left - gap * (n_across - 1)) / n_across
-    left_title(canvas, y_title, 14, size.width)
+    width = (size.width - margin - left - gap * (n_across - 1)) / n_across
+    left_title(canvas, y_title, margin + 14, size.width)
     for i, title in enumerate(titles):
         row, column = divmod(i, n_across)
         x1, y1 = left + column * (width + gap), top + head + row * (height + head + foot)
@@ -106,7 +108,7 @@ def draw_grid(
         else:
             canvas.rect(x1, y1, width, height, "frame")
     bottom = top + -(-n // n_across) * (height + head + foot)
-    bottom_title(canvas, x_title, size.width, bottom + 8, size.width)
+    bottom_title(canvas, x_title, size.width - margin, bottom + 8, size.width - margin)
     canvas.height = bottom + (16 if has_axes else 8)
     return canvas
 

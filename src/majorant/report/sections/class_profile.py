@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.report import numbers
-from majorant.report.charts.labels import shorten
 from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.columns import INTERVAL, interval_columns, number_column, once, part_column, shares_column
+from majorant.report.fit import largest
 from majorant.report.html import column_name, escaped
 from majorant.report.measures.latent_class_analysis import LatentClasses
 from majorant.report.section import Section
+from majorant.report.sections.profiles import AXIS_TITLE, draw_rows
 from majorant.report.table import Column, Table
 from majorant.report.words.grammar import listed, verb
 
@@ -150,78 +151,55 @@ def _spread(profile: Any) -> Array:
 
 def draw_profile(size: Size, profile: Any, shown: list[int]) -> Canvas:
     """Draw probabilities above and means below; classes side by side where there are too many for one plot."""
-    canvas = Canvas(size)
-    values = profile.standardised
-    nominal = profile.is_probability
-    y = 8.0
-    for rows, title in (
-        ([i for i in shown if nominal[i]], "probability"),
-        ([i for i in shown if not nominal[i]], "standard deviations from the mean of all rows"),
-    ):
-        if rows:
-            y = _draw_block(canvas, size, profile, values, rows, title, y)
+    canvas, nominal, y = Canvas(size), profile.is_probability, 0.0
+    for is_share, title in ((True, "probability"), (False, AXIS_TITLE)):
+        if rows := [i for i in shown if nominal[i] == is_share]:
+            y = _draw_block(canvas, profile, rows, is_share, y)
+            canvas.text(size.width, y + 6, title, anchor="end")
+            y += 20
     canvas.height = y
     return canvas
 
 
-def _draw_block(
-    canvas: Canvas,
-    size: Size,
-    profile: Any,
-    values: tuple[Array, Array, Array],
-    rows: list[int],
-    title: str,
-    top: float,
-) -> float:
-    """Draw rows of one axis; return where the next block begins."""
-    estimates, low, high = values
+def _draw_block(canvas: Canvas, profile: Any, rows: list[int], is_share: bool, top: float) -> float:
+    """Draw rows of one axis: marks on their intervals, in panels beside those of other classes in grey."""
+    estimates, low, high = (part[rows] for part in profile.standardised)
     k = estimates.shape[1]
     in_one = k <= N_COLOURS
-    shown = [0] if in_one else np.sort(np.argsort(-profile.shares, kind="stable")[:MOST_PANELS]).tolist()
-    across = 1 if in_one else (2 if size.narrow else min(4, len(shown)))
-    room, gap, step, head = (96.0 if size.narrow else 190.0), 14.0, 22.0 if in_one else 17.0, 24.0
-    width = (size.width - room - gap * across) / across
-    height = step * len(rows)
-    every = np.concatenate([part[rows].ravel() for part in values])
-    is_share = title == "probability"
+    panels = [0] if in_one else largest(profile.shares, MOST_PANELS)
+    every = np.concatenate([estimates, low, high])
     ends = (0.0, 1.0) if is_share else padded(float(np.nanmin(every)), float(np.nanmax(every)), 0.06)
-    n_down = -(-len(shown) // across)
-    for place, panel in enumerate(shown):
-        down, over = divmod(place, across)
-        x1, y1 = room + over * (width + gap), top + head + down * (height + head + 26.0)
-        scale = Linear(*ends, x1 + 4, x1 + width - 4)
-        ticks = [0.0, 0.5, 1.0] if is_share else scale.ticks(3 if not in_one else 5)
+
+    def grid(scale: Linear, y1: float, y2: float) -> None:
+        ticks = [0.0, 0.5, 1.0] if is_share else scale.ticks(5 if in_one else 3)
         for tick, text in zip(ticks, tick_labels(ticks), strict=True):
-            canvas.line(scale(tick), y1, scale(tick), y1 + height, "grid")
-            canvas.text(scale(tick), y1 + height + 16, text, "quiet", anchor="middle")
+            canvas.line(scale(tick), y1, scale(tick), y2, "grid")
+            canvas.text(scale(tick), y2 + 16, text, "quiet", anchor="middle")
+
+    def inside(i: int, row: int, y: float, scale: Linear) -> None:
         if not in_one:
-            canvas.text(x1, y1 - 7, f"Class {panel + 1}", "strong")
-        for i, row in enumerate(rows):
-            y = y1 + step * (i + 0.5)
-            if over == 0:
-                name = profile.items[row] if not is_share else f"{profile.items[row]}: {profile.levels[row]}"
-                canvas.text(0, y + 4, shorten(name, room - 14), "clear", full=name)
-            _draw_row(canvas, scale, y, estimates[row], low[row], high[row], range(k) if in_one else [panel], in_one)
-    bottom = top + n_down * (head + height + 26.0)
-    canvas.text(size.width, bottom + 12, title, anchor="end")
-    return bottom + 26
+            for value in estimates[row].tolist():
+                mark(canvas, 0, "hair", scale(value), y, 2.6)
+        for j in range(k) if in_one else [panels[i]]:
+            colour, shape = (str(j + 1), j) if in_one else ("1", 0)
+            at = y + (4.5 * (j - (k - 1) / 2) if in_one else 0.0)
+            if np.isfinite(high[row, j] - low[row, j]):
+                x1, x2 = coordinate(scale(float(low[row, j]))), coordinate(scale(float(high[row, j])))
+                canvas.path(f"M{x1} {coordinate(at)}L{x2} {coordinate(at)}", f"stroke-{colour} interval")
+            mark(canvas, shape, colour, scale(float(estimates[row, j])), at, 4.2)
 
-
-def _draw_row(
-    canvas: Canvas, scale: Linear, y: float, values: Array, low: Array, high: Array, shown: Any, in_one: bool
-) -> None:
-    """Draw the marks of some classes on their intervals, beside those of the others in grey."""
-    c = coordinate
-    if not in_one:
-        for value in values.tolist():
-            mark(canvas, 0, "hair", scale(value), y, 2.6)
-    for j in shown:
-        colour = str(j + 1) if in_one else "1"
-        at = y + (4.5 * (j - (len(shown) - 1) / 2) if in_one else 0.0)
-        if np.isfinite(high[j] - low[j]):
-            x1, x2 = scale(float(low[j])), scale(float(high[j]))
-            canvas.add(f'<path class="stroke-{colour} interval" d="M{c(x1)} {c(at)}L{c(x2)} {c(at)}"/>')
-        mark(canvas, j if in_one else 0, colour, scale(float(values[j])), at, 4.2)
+    return draw_rows(
+        canvas,
+        [f"{profile.items[row]}: {profile.levels[row]}" if is_share else profile.items[row] for row in rows],
+        [""] if in_one else [f"Class {panel + 1}" for panel in panels],
+        ends,
+        inside,
+        grid,
+        room=96.0 if canvas.size.narrow else 190.0,
+        step=22.0 if in_one else 17.0,
+        across=1 if in_one else (2 if canvas.size.narrow else min(4, len(panels))),
+        top=top,
+    )
 
 
 def _table(classes: LatentClasses, profile: Any) -> Table:

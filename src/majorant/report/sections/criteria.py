@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 
 from majorant._numbers import plural_of
 from majorant.report import numbers
+from majorant.report.columns import number_column
 from majorant.report.fit import Fit
 from majorant.report.html import escaped, facts
 from majorant.report.measures.mixture import Memberships
@@ -59,13 +59,14 @@ def fits_table(selection: Selection) -> Table | None:
     best = [fits.index(selection.best)] if selection.ranked else []
     columns = [Column(row_name(selection), [c.size for c in fits], bold=best)]
     columns += [Column(name.removesuffix("_type"), [str(c.setting[name]) for c in fits]) for name in settings]
-    columns.append(_measure(capital(selection.objective_name), [c.objective for c in fits], 2))
+    columns.append(number_column(capital(selection.objective_name), map(_finite, [c.objective for c in fits]), 2))
     columns.append(Column("Parameters", [c.n_parameters for c in fits], css="number"))
     for name in MEASURES:
         values = [math.nan if c.excluded else c.measures.get(name, math.nan) for c in fits]
         head = HEADS.get(name) or f"Smallest {selection.part}"
         bold = best if name == selection.criterion else []
-        columns.append(_measure(head, values, 3 if name in ("entropy_r2", "smallest") else 2, bold))
+        decimals = 3 if name in ("entropy_r2", "smallest") else 2
+        columns.append(number_column(head, map(_finite, values), decimals, bold=bold))
     columns.append(Column("Starts", [c.n_starts for c in fits], css="number"))
     columns.append(Column("At the best", [c.n_hits for c in fits], css="number"))
     if selection.excluded:
@@ -73,10 +74,8 @@ def fits_table(selection: Selection) -> Table | None:
     return Table("criterion", columns, is_on_page=not settings)
 
 
-def _measure(head: str, values: list[float], decimals: int, bold: Collection[int] = ()) -> Column:
-    known = [value if math.isfinite(value) else None for value in values]
-    texts = [numbers.DASH if value is None else numbers.fixed(value, decimals) for value in known]
-    return Column(head, known, texts, css="number", bold=bold)
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _only(fit: Memberships) -> str:

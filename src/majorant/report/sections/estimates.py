@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from scipy.special import ndtr
 
 from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
-from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark, shape
+from majorant.report.charts.marks import N_COLOURS, component_class, shape
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
 from majorant.report.charts.svg import coordinate
+from majorant.report.columns import INTERVAL, number_column, part_column
 from majorant.report.html import column_name, escaped
 from majorant.report.measures.mixture import Memberships, Mixture
 from majorant.report.measures.regression import Regression
@@ -85,6 +87,7 @@ class Term:
         """Format a value with the decimals of the term."""
         return numbers.scientific(value) if self.decimals is None else numbers.fixed(value, self.decimals)
 
+    @cached_property
     def scale(self) -> Linear:
         """Return a scale around all intervals, ending at round numbers, and starting at zero where that is near."""
         low = float(np.nanmin(self.values if self.low is None else np.fmin(self.values, self.low)))
@@ -93,13 +96,9 @@ class Term:
             low, high = min(low, 0.0), max(high, 0.0)
         if high == low:
             high = 1.0
-        step = _step(low, high)
+        ticks = round_numbers(low, high, 4)
+        step = ticks[1] - ticks[0] if len(ticks) > 1 else high - low
         return Linear(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, 4, PLOT_WIDTH - 4)
-
-
-def _step(low: float, high: float) -> float:
-    ticks = round_numbers(low, high, 4)
-    return ticks[1] - ticks[0] if len(ticks) > 1 else high - low
 
 
 def estimates_section(regression: Regression) -> Section:
@@ -189,82 +188,56 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
 
 def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
     """Return the table of all terms, each with one row per component, which may have another name."""
-    has_tests, has_factors = any(t.errors is not None for t in listed), any(t.is_multiplied for t in listed)
     rows = [(term, j) for term in listed for j in range(len(term.values))]
-    places = np.cumsum([0, *(len(term.values) for term in listed)]).tolist()
-    groups = {at: _heading(term, 4 + 2 * has_tests + has_factors) for at, term in zip(places, listed, strict=False)}
-    scales = {id(term): term.scale() for term in listed}
     ends = [term.ends(j) for term, j in rows]
-    texts = [
-        (numbers.DASH, numbers.DASH) if end is None else (term.text(end[0]), term.text(end[1]))
-        for (term, _), end in zip(rows, ends, strict=True)
-    ]
-    written = [low if end is None else f"{low} to {high}" for end, (low, high) in zip(ends, texts, strict=True)]
-    marks = [legend_mark(j) if k <= N_COLOURS else "" for _, j in rows]
+    low, high = (
+        [numbers.DASH if end is None else term.text(end[i]) for (term, _), end in zip(rows, ends, strict=True)]
+        for i in (0, 1)
+    )
+    written = [a if end is None else f"{a} to {b}" for end, a, b in zip(ends, low, high, strict=True)]
+    values = [float(term.values[j]) for term, j in rows]
     columns = [
         Column("Parameter", [term.plain for term, _ in rows], where="copies"),
-        Column(
-            capital(part),
-            [j + 1 for _, j in rows],
-            markup=[f"{mark}{j + 1}" for mark, (_, j) in zip(marks, rows, strict=True)],
-        ),
-        Column(
-            "Estimate",
-            [float(term.values[j]) for term, j in rows],
-            [term.text(float(term.values[j])) for term, j in rows],
-            css="number",
-        ),
+        part_column(capital(part), [j for _, j in rows], k),
+        Column("Estimate", values, [t.text(v) for (t, _), v in zip(rows, values, strict=True)], css="number"),
     ]
-    if has_factors:
+    if any(t.is_multiplied for t in listed):
         with np.errstate(over="ignore"):  # coefficients that run to infinity
-            factors = [float(np.exp(term.values[j])) if term.is_multiplied else None for term, j in rows]
-        columns.append(_optional("exp", factors, lambda value: numbers.fixed(value, 3)))
-    if has_tests:
+            factors = [np.exp(v) if t.is_multiplied else None for (t, _), v in zip(rows, values, strict=True)]
+        columns.append(number_column("exp", factors, 3, "number wide-only"))
+    if any(t.errors is not None for t in listed):
         columns += _tests(rows)
-    columns += [
-        Column("95\u202f% interval", [None] * len(rows), written, css="number", where="page"),
-        *(
-            Column(
-                f"95 % {side}", [end and end[i] for end in ends], [t[i] for t in texts], css="number", where="copies"
-            )
-            for i, side in enumerate(("low", "high"))
-        ),
-        Column(
-            "",
-            [None] * len(rows),
-            markup=[
-                _plot(scales[id(t)], t, j, k, said) if i < MOST_PLOTS else ""
-                for i, ((t, j), said) in enumerate(zip(rows, written, strict=True))
-            ],
-            css="bar-cell",
-            where="page",
-        ),
+    drawn = [
+        _plot(t, j, k, said) if i < MOST_PLOTS else ""
+        for i, ((t, j), said) in enumerate(zip(rows, written, strict=True))
     ]
+    columns += [
+        Column(INTERVAL, [None] * len(rows), written, css="number", where="page"),
+        Column("95 % low", [end and end[0] for end in ends], low, css="number", where="copies"),
+        Column("95 % high", [end and end[1] for end in ends], high, css="number", where="copies"),
+        Column("", [None] * len(rows), markup=drawn, css="bar-cell", where="page"),
+    ]
+    places = np.cumsum([0, *(len(term.values) for term in listed)]).tolist()
+    n_shown = sum(column.where in ("everywhere", "page") for column in columns)
+    groups = {at: _heading(term, n_shown) for at, term in zip(places, listed, strict=False)}
     return Table("estimates", columns, dense=False, groups=groups)
 
 
 def _tests(rows: Sequence[tuple[Term, int]]) -> list[Column]:
     """Return standard errors (in copies), z and p of coefficients; empty for other parameters."""
-    errors: list[float | None] = []
-    for term, j in rows:
-        error = np.nan if term.errors is None else float(term.errors[j])
-        errors.append(error if np.isfinite(error) and error > 0 else None)
-    ratios = [None if e is None else float(term.values[j]) / e for (term, j), e in zip(rows, errors, strict=True)]
+    errors = [np.nan if term.errors is None else float(term.errors[j]) for term, j in rows]
+    known = [error if np.isfinite(error) and error > 0 else None for error in errors]
+    ratios = [None if e is None else float(term.values[j]) / e for (term, j), e in zip(rows, known, strict=True)]
     p_values = [None if z is None else float(2 * ndtr(-abs(z))) for z in ratios]
     return [
-        replace(_optional("SE", errors, lambda value: numbers.distance(value)), where="copies"),
-        _optional("z", ratios, lambda value: numbers.fixed(value, 2)),
-        _optional("p", p_values, numbers.p_value),
+        number_column("SE", known, numbers.distance, "number wide-only", where="copies"),
+        number_column("z", ratios, 2, "number wide-only"),
+        number_column("p", p_values, numbers.p_value, "number wide-only"),
     ]
 
 
-def _optional(head: str, values: Sequence[float | None], write: Callable[[float], str]) -> Column:
-    texts = [numbers.DASH if value is None else write(value) for value in values]
-    return Column(head, values, texts, css="number wide-only")
-
-
 def _heading(term: Term, n_columns: int) -> str:
-    scale = term.scale()
+    scale = term.scale
     ends = "".join(f"<span>{escaped(text)}</span>" for text in tick_labels([scale.low, scale.high]))
     return (
         f'<tr class="group"><td colspan="{n_columns - 1}"><b>{term.name}</b>'
@@ -273,8 +246,9 @@ def _heading(term: Term, n_columns: int) -> str:
     )
 
 
-def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
+def _plot(term: Term, j: int, k: int, interval: str) -> str:
     """Return the markup of an estimate on its interval; all of a term share one scale."""
+    scale = term.scale
     c, colour, middle = coordinate, component_class(j, k), PLOT_HEIGHT / 2
     parts = [f'<line class="grid" x1="0" y1="{c(middle)}" x2="{PLOT_WIDTH}" y2="{c(middle)}"/>']
     if scale.low <= 0 <= scale.high:
@@ -413,36 +387,27 @@ def coefficients_table(fit: Memberships, terms: Sequence[Term]) -> Table:
 
     Stars mark coefficients, of which zero would mean no effect; not shares nor scales, which are never zero.
     """
-    heads, said = [], []  # of the page and of the CSV
-    values: list[list[Value]] = [[] for _ in range(fit.k)]
-    texts: list[list[str]] = [[] for _ in range(fit.k)]
-
-    def row(head: str, name: str, numbers_of: Sequence[Value], written: Sequence[str]) -> None:
-        heads.append(head)
-        said.append(name)
-        for j in range(fit.k):
-            values[j].append(numbers_of[j] if j < len(numbers_of) else None)
-            texts[j].append(written[j] if j < len(written) else "")
-
+    rows: list[tuple[str, str, Sequence[Value], Sequence[str]]] = []  # head on the page and of the CSV, values, texts
     for term in terms:
         found = term.values.tolist()
-        row(term.plain, term.plain, found, [term.text(value) + _stars(term, j) for j, value in enumerate(found)])
+        rows.append((term.plain, term.plain, found, [term.text(v) + _stars(term, j) for j, v in enumerate(found)]))
         if term.errors is not None:
             errors = term.errors.tolist()
-            row("", f"{term.plain}, standard error", errors, [f"({term.text(error)})" for error in errors])
+            rows.append(("", f"{term.plain}, standard error", errors, [f"({term.text(error)})" for error in errors]))
         elif term.low is not None:
             ends = [_in_brackets(term, j) for j in range(len(found))]
-            row("", f"{term.plain}, 95 % interval", ends, ends)
-    n_terms, model = len(heads), fit.run.estimator
-    n = round(fit.n_counted, 6)
-    row("Rows", "Rows", [int(n) if n.is_integer() else n], [str(int(n)) if n.is_integer() else numbers.fixed(n, 1)])
-    row("Parameters", "Parameters", [model.n_parameters_], [str(model.n_parameters_)])
+            rows.append(("", f"{term.plain}, 95 % interval", ends, ends))
+    n_terms, n = len(rows), round(fit.n_counted, 6)
+    counts: dict[str, float] = {"Rows": int(n) if n.is_integer() else n, "Parameters": fit.run.estimator.n_parameters_}
+    rows += [(head, head, [v], [str(v) if isinstance(v, int) else numbers.fixed(v, 1)]) for head, v in counts.items()]
     for name, value in {fit.card.objective_name: fit.objective, **fit.criteria}.items():
         head = name.upper() if name in CRITERIA else capital(name)
-        row(head, head, [value], [numbers.fixed(value, 2)])
-    columns = [Column("Parameter", said, heads)]
-    names = [f"{capital(fit.part)} {j + 1}" for j in range(fit.k)]
-    columns += [Column(names[j], values[j], texts[j], css="number", aligns=False) for j in range(fit.k)]
+        rows.append((head, head, [value], [numbers.fixed(value, 2)]))
+    columns = [Column("Parameter", [said for _, said, *_ in rows], [head for head, *_ in rows])]
+    for j in range(fit.k):
+        values = [found[j] if j < len(found) else None for *_, found, _ in rows]
+        texts = [written[j] if j < len(written) else "" for *_, written in rows]
+        columns.append(Column(f"{capital(fit.part)} {j + 1}", values, texts, css="number", aligns=False))
     has_errors = any(term.errors is not None for term in terms)
     note = OF_ERRORS if has_errors else OF_INTERVALS if any(term.low is not None for term in terms) else ""
     return Table("coefficients", columns, is_on_page=False, rules=[n_terms], note=note)

@@ -7,7 +7,7 @@ import numpy as np
 from majorant.models.base import ACTIVE_SHARE
 from majorant.models.discriminative_latent_classes.summary import MOST_FEATURES, NO_FEATURES
 from majorant.report import numbers
-from majorant.report.columns import bar_column
+from majorant.report.columns import bar_column, number_column, shares_column
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification, LatentClass
 from majorant.report.section import Section
@@ -34,23 +34,15 @@ def latent_classes_section(classification: Classification) -> Section | None:
 
 
 def _table(classification: Classification, shown: list[LatentClass]) -> Table:
-    shares, names = [float(one.share) for one in shown], classification.names
-    numbered = [one.number + 1 for one in shown]
+    shares, gives = [float(one.share) for one in shown], [_labels(classification, one) for one in shown]
     columns = [
-        Column("Class", numbered, css="number"),
-        Column("Share", shares, list(map(numbers.percent_in_column, shares)), css="number"),
+        Column("Class", [one.number + 1 for one in shown], css="number"),
+        shares_column("Share", shares),
         bar_column([share / max(shares) for share in shares]),
-        Column(
-            "Gives",
-            [None] * len(shown),
-            markup=[_labels(classification, one) for one in shown],
-            css="gives",
-            where="page",
-        ),
+        Column("Gives", [None] * len(shown), markup=gives, css="gives", where="page"),
     ]
-    for m, name in enumerate(names):
-        given = [float(one.labels[m]) for one in shown]
-        columns.append(Column(f"p({name})", given, [numbers.fixed(p, 3) for p in given], css="number", where="copies"))
+    for m, name in enumerate(classification.names):
+        columns.append(number_column(f"p({name})", [one.labels[m] for one in shown], 3, where="copies"))
     if shown[0].speaks is not None:
         for what, sign in (("More of", 1), ("Less of", -1)):
             texts = [", ".join(_features(classification, one, sign)) for one in shown]

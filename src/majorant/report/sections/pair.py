@@ -14,9 +14,6 @@ from majorant.report.charts.axes import (
     bottom_axis,
     bottom_title,
     draw_grid,
-    left_axis,
-    left_title,
-    margin_for,
 )
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
@@ -137,34 +134,33 @@ def pair_section(partition: Partition) -> Section | None:
 
 def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
     """Draw all parts in one plot, with marginal densities at its edges."""
-    canvas = Canvas(size)
     edge = 0.0 if data.is_map else EDGE * (0.75 if size.narrow else 1.0)
-    top = 8.0 if data.is_map else edge + 28
-    bottom = top + (300 if size.narrow else 400)
+    radius = _radius(len(data.x)) * (0.85 if size.narrow else 1.0)
+
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        if edge:
+            _edge_densities(canvas, data, parts, k, x, y, edge)
+        for j in parts:
+            mine = data.labels == j
+            rows = zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)
+            scatter(canvas, [(x(a), y(b)) for a, b in rows], j, component_class(j, k), radius)
+        for j, outline in data.outlines.items():
+            _outline(canvas, outline, component_class(j, k), x, y)
+        _name_parts(canvas, data, parts, k, x, y)
+
     x_range, y_range = data.ranges()
-    y_scale = Linear(*y_range, bottom, top)
-    y_ticks = y_scale.ticks(5)
-    y_labels = tick_labels(y_ticks)
-    left, right = (0.0, float(size.width)) if data.is_map else (margin_for(y_labels), size.width - edge - 16)
-    x_scale = Linear(*x_range, left, right)
-    if data.is_map:
-        canvas.rect(left, top, right - left, bottom - top, "frame")
-    else:
-        x_ticks = x_scale.ticks(4 if size.narrow else 6)
-        left_axis(canvas, y_scale, y_ticks, y_labels, left, right)
-        bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, right)
-        bottom_title(canvas, data.x_name, right, bottom + 38, right - left)
-        _edge_densities(canvas, data, parts, k, x_scale, y_scale, top - 28, right + 8, edge)
-        left_title(canvas, data.y_name, top - 8, right)
-    for j in parts:
-        mine = data.labels == j
-        points = [(x_scale(x), y_scale(y)) for x, y in zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)]
-        scatter(canvas, points, j, component_class(j, k), _radius(len(data.x)) * (0.85 if size.narrow else 1.0))
-    for j, outline in data.outlines.items():
-        _outline(canvas, outline, component_class(j, k), x_scale, y_scale)
-    _name_parts(canvas, data, parts, k, x_scale, y_scale)
-    canvas.height = bottom + (8 if data.is_map else 46)
-    return canvas
+    return draw_grid(
+        size,
+        [""],
+        [x_range],
+        y_range,
+        inside,
+        x_title=data.x_name,
+        y_title=data.y_name,
+        height=300.0 if size.narrow else 400.0,
+        has_axes=not data.is_map,
+        margin=edge and edge + 12,
+    )
 
 
 def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
@@ -200,17 +196,10 @@ def _radius(n_points: int) -> float:
 
 
 def _edge_densities(
-    canvas: Canvas,
-    data: Scatter,
-    parts: list[int],
-    k: int,
-    x_scale: Linear,
-    y_scale: Linear,
-    base_y: float,
-    base_x: float,
-    reach: float,
+    canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear, reach: float
 ) -> None:
     """Draw marginal densities of each part above and to the right of the plot, areas proportional to its rows."""
+    base_x, base_y = x_scale.end + 8, y_scale.end - 28
     for values, scale, along_x in ((data.x, x_scale, True), (data.y, y_scale, False)):
         curves = {
             j: density(values[data.labels == j], scale.low, scale.high) * [1.0, float((data.labels == j).mean())]

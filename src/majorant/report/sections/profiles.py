@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -94,7 +95,7 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
     step, top = (40.0, 64.0) if narrow else (31.0, 50.0)
     x1, x2 = (8.0, size.width - 52.0) if narrow else (190.0, size.width - 84.0)
     bottom = top + step * len(features)
-    scale = _scale(partition, features, x1, x2)
+    scale = Linear(*around(partition.standard_centres[np.ix_(partition.used, features)]), x1, x2)
     vertical_grid(canvas, scale, top - (12 if narrow else 0), bottom, 5)
     canvas.text(x2, bottom + 40, AXIS_TITLE, anchor="end")
     canvas.text(size.width, 28, "explained", "quiet", anchor="end")
@@ -117,9 +118,42 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
     return canvas
 
 
-def scale_of(every: NDArray[np.float64], x1: float, x2: float) -> Linear:
-    """Return the scale from standard deviations to positions."""
-    return Linear(*padded(float(min(every.min(), -0.5)), float(max(every.max(), 0.5)), 0.06), x1, x2)
+def around(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the range of a scale of standard deviations, which holds the mean."""
+    return padded(float(min(values.min(), -0.5)), float(max(values.max(), 0.5)), 0.06)
+
+
+def draw_rows(
+    canvas: Canvas,
+    names: Sequence[str],
+    titles: Sequence[str],
+    ends: tuple[float, float],
+    inside: Callable[[int, int, float, Linear], None],
+    grid: Callable[[Linear, float, float], None],
+    *,
+    room: float,
+    step: float,
+    across: int,
+    top: float = 0.0,
+) -> float:
+    """Draw panels of rows with their names at the left, and the title of each panel; return where they end.
+
+    `inside` draws a row of a panel at its height, `grid` the lines and numbers of a panel between two heights.
+    """
+    gap, head, foot, height = 14.0, 26.0, 30.0, step * len(names) + 4
+    width = (canvas.width - room - gap * (across - 1)) / across
+    for i, title in enumerate(titles):
+        row, column = divmod(i, across)
+        x1, y1 = room + column * (width + gap), top + head + row * (height + head + foot)
+        scale = Linear(*ends, x1 + 8, x1 + width - 8)
+        canvas.text(x1, y1 - 8, shorten(title, width - 4, bold=True), "strong", full=title)
+        grid(scale, y1, y1 + height)
+        for r, name in enumerate(names):
+            y = y1 + 2 + step * (r + 0.5)
+            if column == 0:
+                canvas.text(0, y + 4, shorten(name, room - 10), "clear", full=name)
+            inside(i, r, y, scale)
+    return top + -(-len(titles) // across) * (height + head + foot)
 
 
 def vertical_grid(canvas: Canvas, scale: Linear, y1: float, y2: float, count: int) -> None:
@@ -232,10 +266,6 @@ def _legend(canvas: Canvas, x: float, y: float) -> None:
     canvas.text(
         x + step * (2 * STEPS + 1) + 10, y + 8, shorten(title, canvas.width - x - step * 11 - 10), full=AXIS_TITLE
     )
-
-
-def _scale(partition: Partition, features: list[int], x1: float, x2: float) -> Linear:
-    return scale_of(partition.standard_centres[np.ix_(partition.used, features)], x1, x2)
 
 
 def _name_parts(canvas: Canvas, partition: Partition, scale: Linear, feature: int, first_y: float) -> None:

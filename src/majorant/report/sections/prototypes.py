@@ -2,73 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.report import numbers
-from majorant.report.charts.labels import shorten
+from majorant.report.charts.axes import backdrop
 from majorant.report.charts.marks import mark
-from majorant.report.charts.svg import Canvas, Size, dots_path, figure
+from majorant.report.charts.scales import Linear
+from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.fit import largest
 from majorant.report.measures.classification import Classification
 from majorant.report.section import Section
-from majorant.report.sections.profiles import AXIS_TITLE, scale_of, vertical_grid
+from majorant.report.sections.profiles import AXIS_TITLE, around, draw_rows, vertical_grid
 from majorant.report.words.grammar import counted, in_prose, opening, verb
 
-ROOM_FOR_A_HEAD = 4.0
-
-
-def draw_panels(
-    size: Size, features: Sequence[str], panels: Sequence[tuple[str, NDArray[np.float64]]], every: NDArray[np.float64]
-) -> Canvas:
-    """Draw one panel per group, with its own points in colour; panels share both axes.
-
-    Parameters
-    ----------
-    size : Size
-    features : sequence of str
-        Names of the features, from top to bottom.
-    panels : sequence of (str, array of shape (n_own, n_features))
-        Name and points of each panel, in standard deviations from the mean.
-    every : array of shape (n_points, n_features)
-        The points of all groups, including those without a panel.
-    """
-    canvas, narrow = Canvas(size), size.narrow
-    n_across, room, gap = (2, 112.0, 12.0) if narrow else (4, 150.0, 16.0)
-    step, head, foot = 17.0, 26.0, 34.0
-    panel_width = (size.width - room - gap * (n_across - 1)) / n_across
-    height = step * len(features) + 6
-    rows = [3 + step * (r + 0.5) for r in range(len(features))]
-    backdrop = _all_points(canvas, every, rows, panel_width)
-    for i, (title, points) in enumerate(panels):
-        row, column = divmod(i, n_across)
-        x1, y1 = room + column * (panel_width + gap), row * (height + head + foot) + head
-        scale = scale_of(every, x1 + 8, x1 + panel_width - 8)
-        canvas.text(x1, y1 - 8, shorten(title, panel_width - ROOM_FOR_A_HEAD, bold=True), "strong", full=title)
-        vertical_grid(canvas, scale, y1, y1 + height, 3)
-        canvas.rect(x1, y1, panel_width, height, "frame")
-        if column == 0:
-            for y, name in zip(rows, features, strict=True):
-                canvas.text(0, y1 + y + 4, shorten(name, room - 12), "clear", full=name)
-        canvas.add(f'<use href="#{backdrop}" x="{x1:.1f}" y="{y1:.1f}"/>')
-        for point in points:
-            for y, value in zip(rows, point.tolist(), strict=True):
-                mark(canvas, 0, "1", scale(value), y1 + y, 4.2)
-    n_down = -(-len(panels) // n_across)
-    bottom = n_down * (height + head + foot)
-    canvas.text(size.width, bottom + 10, AXIS_TITLE, anchor="end")
-    canvas.height = bottom + 18
-    return canvas
-
-
-def _all_points(canvas: Canvas, every: NDArray[np.float64], rows: Sequence[float], panel_width: float) -> str:
-    """Define all points in grey, used in every panel; return the definition's id."""
-    scale = scale_of(every, 8, panel_width - 8)
-    points = [(scale(value), y) for point in every.tolist() for value, y in zip(point, rows, strict=True)]
-    return canvas.define("centres", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots_path(points)}"/>')
-
-
+Array = NDArray[np.float64]
 MOST_FEATURES = 12
 MOST_PANELS = 12
 
@@ -79,7 +27,7 @@ def prototypes_section(classification: Classification) -> Section | None:
     if prototypes is None or not classification.ranked_features:
         return None
     features = classification.ranked_features[:MOST_FEATURES]
-    shown = sorted(np.argsort(-classification.sizes, kind="stable")[:MOST_PANELS].tolist())
+    shown = largest(classification.sizes, MOST_PANELS)
     panels = [(classification.names[c], prototypes[c][:, features]) for c in shown]
     names = [classification.run.feature_names[feature] for feature in features]
     every = np.concatenate(prototypes)[:, features]
@@ -89,8 +37,37 @@ def prototypes_section(classification: Classification) -> Section | None:
         "Prototypes",
         _prototypes_headline(classification, features),
         _prototypes_notes(classification, len(features), len(shown)),
-        figure("prototypes", label, lambda size: draw_panels(size, names, panels, every)),
+        figure("prototypes", label, lambda size: draw_prototypes(size, names, panels, every)),
     )
+
+
+def draw_prototypes(size: Size, features: list[str], panels: list[tuple[str, Array]], every: Array) -> Canvas:
+    """Draw one panel per class, its prototypes in colour and those of all classes in grey; panels share both axes."""
+    canvas, n = Canvas(size), len(features)
+    points = [(value, row + 0.5) for prototype in every.tolist() for row, value in enumerate(prototype)]
+
+    def grid(scale: Linear, y1: float, y2: float) -> None:
+        vertical_grid(canvas, scale, y1, y2, 3)
+        backdrop(canvas, points, scale, Linear(n, 0, y2 - 2, y1 + 2))
+
+    def inside(i: int, row: int, y: float, scale: Linear) -> None:
+        for value in panels[i][1][:, row].tolist():
+            mark(canvas, 0, "1", scale(value), y, 4.2)
+
+    bottom = draw_rows(
+        canvas,
+        features,
+        [title for title, _ in panels],
+        around(every),
+        inside,
+        grid,
+        room=112.0 if size.narrow else 150.0,
+        step=17.0,
+        across=2 if size.narrow else 4,
+    )
+    canvas.text(size.width, bottom + 10, AXIS_TITLE, anchor="end")
+    canvas.height = bottom + 18
+    return canvas
 
 
 def _prototypes_headline(classification: Classification, features: list[int]) -> str:

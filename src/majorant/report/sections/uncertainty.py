@@ -12,6 +12,7 @@ from majorant.report.charts.axes import bottom_axis, bottom_title
 from majorant.report.charts.labels import Shelf, text_width
 from majorant.report.charts.scales import Linear
 from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.columns import number_column
 from majorant.report.measures.mixture import CLEAR, Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
@@ -96,10 +97,10 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     for place, (head, probability) in enumerate(
         ((capital(mixture.part), "Probability"), ("Next", "Probability of the next"))
     ):
-        values = shares[np.arange(len(rows)), ranked[:, place]].tolist()
+        own = ranked[:, place]
         columns += [
-            Column(head, (ranked[:, place] + 1).tolist(), css="number"),
-            Column(probability, values, [numbers.fixed(v, 3) for v in values], (), "Probability", "number"),
+            Column(head, (own + 1).tolist(), css="number"),
+            number_column(probability, shares[np.arange(len(rows)), own], 3, head_markup="Probability"),
         ]
     return Table("unsure-rows", columns, css="below", dense=True)
 
