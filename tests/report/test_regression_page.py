@@ -21,8 +21,7 @@ from majorant.datasets.tone import STRETCH_RATIO, TUNED
 from majorant.registry import card_of
 from majorant.report import Run, html_report, numbers, report
 from majorant.report.charts.marks import shaded_class
-from majorant.report.measures.lines import matching_order
-from majorant.report.measures.regression import Regression
+from majorant.report.measures.regression import Regression, matching_order
 from majorant.report.sections import estimates, lines, regularity, residuals
 from majorant.report.sections.estimates import Term
 from majorant.solvers.responses import RESPONSES, Response
@@ -194,10 +193,10 @@ def test_an_interval_is_drawn_around_its_estimate_on_a_scale_that_holds_all() ->
     term = Term("", "", np.array([1.0, -3.0]), np.array([0.5, -4.2]), np.array([1.7, -2.0]))
     scale = term.scale
     assert scale.low <= -4.2 and scale.high >= 1.7
-    far = Term("", "", np.array([1000.0]), np.array([999.0]), np.array([1001.0])).scale()
+    far = Term("", "", np.array([1000.0]), np.array([999.0]), np.array([1001.0])).scale
     assert far.low > 900
     for values in ([0.0], [5.0], [-2.0], [3.0, 3.0]):
-        alone = Term("", "", np.array(values), None, None).scale()
+        alone = Term("", "", np.array(values), None, None).scale
         assert alone.low <= min(values) <= max(values) <= alone.high and alone.low < alone.high
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from os import PathLike
 from pathlib import Path
+from string import Template
 
 from majorant import __version__
 from majorant._numbers import article
@@ -122,41 +123,25 @@ def report(run: Run) -> Report:
 
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
-    style = _resource("page.css")
     script = _resource("page.js") if any(section.table is not None for section in sections) else ""
     is_told = card.kind in card.title or card.kind == "representation" or card.in_order or bool(card.page)
     kind = "" if is_told else f" {card.kind}"
-    what = f"report of {article(card.title)} {card.title}{kind}"
+    what = f"report of {article(card.title)} {card.title}{kind} \u00b7 {shortened(run.table_name, 80)}"
     is_stopped = getattr(getattr(run.estimator, "search_", None), "is_stopped", False)
-    stopped = f'\n<p class="lede"><b>Note:</b> {escaped(STOPPED)}</p>' if is_stopped else ""
-    contents = "".join(f'<a href="#{section.name}">{escaped(section.label)}</a>' for section in sections)
-    body = "\n".join(section.render() for section in sections)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
-<title>{escaped(header.window_title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-<header>
-<p class="label"><b>majorant</b> {escaped(what)} \u00b7 {escaped(shortened(run.table_name, 80))}</p>
-<h1>{header.title}</h1>
-<p class="lede">{header.lede}</p>{stopped}
-</header>
-{facts(header.facts, "five-figures")}
-<nav aria-label="Contents">{contents}</nav>
-{body}
-<footer>{escaped(_signature(run))}</footer>
-</main>
-{f"<script>{script}</script>" if script else ""}
-</body>
-</html>
-"""
+    return Template(_resource("page.html")).substitute(
+        policy=_policy(script),
+        window_title=escaped(header.window_title),
+        style=_resource("page.css"),
+        what=escaped(what),
+        title=header.title,
+        lede=header.lede,
+        stopped=f'\n<p class="lede"><b>Note:</b> {escaped(STOPPED)}</p>' if is_stopped else "",
+        facts=facts(header.facts, "five-figures"),
+        contents="".join(f'<a href="#{section.name}">{escaped(section.label)}</a>' for section in sections),
+        sections="\n".join(section.render() for section in sections),
+        signature=escaped(_signature(run)),
+        script=f"<script>{script}</script>" if script else "",
+    )
 
 
 def _resource(name: str) -> str:

@@ -216,28 +216,19 @@ def draw_starts(
 
 def _figures(search: SearchReport, n_kinds: int) -> str:
     second = search.gap_to_second
-    share = None if second is None else words.relative(search, second)
+    relative = None if second is None else words.relative(search, second)
+    share = "" if relative is None else numbers.percent_briefly(relative, 2)
     none = '<span class="quiet">none</span>'
     hit_share = numbers.percent(words.hit_rate(search), 0)
     if search.n_perturbations:  # a share of runs that are not independent says nothing
         hit_share = words.descents(search.n_hits, search.optima[0].n_perturbations)
-    return facts(
-        (
-            (
-                f"{search.noun.capitalize()}s",
-                numbers.integer(search.n_starts),
-                f"{n_kinds} kinds" if n_kinds > 1 else "",
-            ),
-            (f"Distinct {search.ends[1]}", numbers.integer(search.n_distinct), ""),
-            ("Starts at the best", numbers.integer(search.n_hits), hit_share),
-            (
-                "Gap to the second",
-                none if second is None else numbers.distance(second),
-                "" if share is None else numbers.percent_briefly(share, 2),
-            ),
-        ),
-        "four-figures",
-    )
+    figures = [
+        (f"{search.noun.capitalize()}s", numbers.integer(search.n_starts), f"{n_kinds} kinds" if n_kinds > 1 else ""),
+        (f"Distinct {search.ends[1]}", numbers.integer(search.n_distinct), ""),
+        ("Starts at the best", numbers.integer(search.n_hits), hit_share),
+        ("Gap to the second", none if second is None else numbers.distance(second), share),
+    ]
+    return facts(figures, "four-figures")
 
 
 def _optimum_distances(search: SearchReport) -> list[float]:
