@@ -16,6 +16,8 @@ from majorant.report.html import escaped, visible
 Value = str | int | float | None
 DENSE_FROM = 13
 """Number of rows from which on they are set closer."""
+MANY_COLUMNS = 9
+"""Number of columns up to which a table has room on paper in type of the usual size."""
 LONGEST, UNFOLDED = 16, 12
 """Longer tables show so many rows at first, and the rest on demand."""
 WIDEST = 96
@@ -156,7 +158,7 @@ class Table:
                 head = head.replace('<tr class="', '<tr class="more ')
             body += f"{head}<tr{_class(css)}>{row}</tr>"
         is_dense = self.n_rows >= DENSE_FROM if self.dense is None else self.dense
-        css = f"dense {self.css}" if is_dense else self.css
+        css = f"{'dense ' * is_dense}{'many ' * (len(shown) > MANY_COLUMNS)}{self.css}"
         said = f"<caption>{escaped(caption)}</caption>" if caption else ""
         table = f"<table{_class(css.strip())}>{said}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
         if last_open == rows[-1] if rows else True:

@@ -103,7 +103,7 @@ def draw_grid(
         left_axis(canvas, y_scale, y_ticks, texts if column == 0 else [""] * len(y_ticks), x1, x1 + width)
         draw(canvas, i, x_scale, y_scale)
         if has_axes:
-            x_ticks = x_scale.ticks(max(3, int(width // 110)))
+            x_ticks = x_scale.ticks(max(3, int(width // 100)))
             bottom_axis(canvas, x_scale, x_ticks, x_labels(x_ticks), y1 + height, x1, x1 + width)
         else:
             canvas.rect(x1, y1, width, height, "frame")

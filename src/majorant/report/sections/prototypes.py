@@ -63,7 +63,7 @@ def draw_prototypes(size: Size, features: list[str], panels: list[tuple[str, Arr
         grid,
         room=112.0 if size.narrow else 150.0,
         step=17.0,
-        across=2 if size.narrow else 4,
+        across=min(2 if size.narrow else 4, len(panels)),
     )
     canvas.text(size.width, bottom + 10, AXIS_TITLE, anchor="end")
     canvas.height = bottom + 18

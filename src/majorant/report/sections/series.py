@@ -172,9 +172,9 @@ def forecast_table(series: Series, ahead: Any) -> Table:
     columns = []
     if series.names is not None:
         columns.append(Column("Sequence", [str(name) for name in np.unique(series.names) for _ in range(n_steps)]))
-    columns.append(Column("Rows ahead", list(range(1, n_steps + 1)) * n_sequences, css="number"))
     if (times := series.times_ahead(n_steps)) is not None:
         columns.append(Column("Time", times))
+    columns.append(Column("Rows ahead", list(range(1, n_steps + 1)) * n_sequences, css="number"))
     for j in range(n_told):
         name = series.mixture.run.feature_names[j]
         mean, below, above = (part[:, :, j].ravel() for part in (ahead.mean, low, high))
