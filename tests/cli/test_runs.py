@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from sklearn.datasets import load_wine
 
 import majorant as mj
@@ -118,6 +119,15 @@ def test_models_of_standardised_columns_predict_alike_in_python_and_on_the_comma
     else:
         first = 0 if model in ("discriminative-latent-classes", "regression-mixture") else 1
         np.testing.assert_allclose(found + first, written[:, 0], atol=1e-6)
+    rows, y = frame[["a", "b"]], frame["y"] if target else None
+    standard = ((rows - fitted.units_.means) / fitted.units_.scales).add_suffix(" (standardised)")
+    page = fitted.report(standard, y).html
+    for table in (frame, rows):
+        assert fitted.report(table, y).html == page
+        if model != "harmonium":
+            first, second = Figure().subplots(2)
+            assert fitted.plot(table, y, ax=first).get_xlabel() in ("a (standardised)", "b (standardised)")
+            assert mj.plot.profiles(fitted, table, second).get_xlabel() == "part"
 
 
 def test_assignments_hold_one_row_a_row(demo: tuple[Path, str]) -> None:

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
-from majorant._frames import check_row_names
+from majorant._frames import check_row_names, data_frame
 from majorant._progress import fit_watched, is_stopped
 from majorant._validation import check_sample_weight
 from majorant.data.chunks import Chunks
@@ -191,6 +191,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     def _summary(self) -> Summary:
         raise NotImplementedError(f"{type(self).__name__} must say what its summary holds")
 
+    @of_the_same_rows
     def report(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, table_name: str = "the table", **given: Any
     ) -> Any:
@@ -242,10 +243,15 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
             refuse_masked(values, name)
         if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # an Arrow table
             X = X.to_pandas()
+        if (units := getattr(self, "units_", None)) is not None:
+            names = self._feature_names()
+            X = units.of_table(X, names)
+            X = X if hasattr(X, "columns") else data_frame(dict(zip(names, np.asarray(X).T, strict=True)))
         if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=False, skip_check_array=True)
         return X, y, given, None
 
+    @of_the_same_rows
     def plot(self, X: Any, y: Any = None, ax: Any = None, **given: Any) -> Any:
         """Draw the picture that says most about the fit; `majorant.plot` has the others.
 

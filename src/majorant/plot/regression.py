@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import data_frame
 from majorant.plot.style import axes, chosen_features, colour, columns_of, feature_names, mark, rows_as_fitted, tidy
 
 if TYPE_CHECKING:
@@ -70,10 +71,11 @@ def regression(
     grid = np.tile(means, (N_STEPS, 1))
     grid[:, at] = np.linspace(values[:, at].min(), values[:, at].max(), N_STEPS)
     offset, trials = rows.get("offset"), rows.get("trials")
-    lines = model.predict_components(grid, offset=None if offset is None else np.full(N_STEPS, np.mean(offset)))
+    steps = data_frame(dict(zip(feature_names(model), grid.T, strict=True))) if hasattr(X, "columns") else grid
+    lines = model.predict_components(steps, offset=None if offset is None else np.full(N_STEPS, np.mean(offset)))
     ax = axes(ax)
     if y is not None:
-        labels = np.asarray(model.predict_proba(values, y, **rows)).argmax(axis=1)
+        labels = np.asarray(model.predict_proba(X, y, **rows)).argmax(axis=1)
         drawn = np.asarray(y) if trials is None else np.asarray(y) / np.asarray(trials)
         for part in np.unique(labels).tolist():
             mine = labels == part

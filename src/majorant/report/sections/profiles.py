@@ -141,7 +141,7 @@ def draw_rows(
     `inside` draws a row of a panel at its height, `grid` the lines and numbers of a panel between two heights.
     """
     gap, head, foot, height = 14.0, 26.0, 30.0, step * len(names) + 4
-    width = (canvas.width - room - gap * (across - 1)) / across
+    width = (canvas.width - room - gap * across) / across
     for i, title in enumerate(titles):
         row, column = divmod(i, across)
         x1, y1 = room + column * (width + gap), top + head + row * (height + head + foot)
