@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from majorant.report.charts.labels import shorten, text_width
-from majorant.report.charts.scales import Linear, Log, tick_labels
+from majorant.report.charts.scales import Linear, Log, evenly, tick_labels
 from majorant.report.charts.svg import Canvas, Size, dots_path
 
 
@@ -126,7 +126,7 @@ def draw_quantiles(canvas: Canvas, values: NDArray[np.float64], most: int, css: 
     end = min(x.high, y.high)
     canvas.line(x(-end), y(-end), x(end), y(end), "zero")
     n, values = len(values), np.sort(values)
-    at = np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+    at = evenly(n, most)
     expected = ndtri((at + 0.5) / n)
     points = zip(expected.tolist(), values[at].tolist(), strict=True)
     canvas.dots([(x(a), y(b)) for a, b in points], f"{css} small")

@@ -62,6 +62,22 @@ def scatter(canvas: Canvas, points: Iterable[Point], component: int, colour: str
     canvas.path(path_of(points), "points", f'style="marker:{use}"')
 
 
+def shaded_scatter(
+    canvas: Canvas, rows: Iterable[tuple[float, float, float]], j: int, k: int, radius: float, only: int | None = None
+) -> None:
+    """Draw rows of component j of k, given by place and probability, the greyer the less probable."""
+    shades: dict[str, list[Point]] = {}
+    for x, y, probability in rows:
+        shades.setdefault(shaded_class(j, k, probability, only), []).append((x, y))
+    for colour, points in sorted(shades.items()):
+        scatter(canvas, points, j if k <= N_COLOURS else 0, colour, radius)
+
+
+def name_class(colour: str, other: str = "quiet") -> str:
+    """Return the classes of a component's name, by the suffix of its colour; `other` for one without a colour."""
+    return f"{other if colour == 'mid' else f'text-{colour}'} strong-weight"
+
+
 def legend_mark(component: int) -> str:
     """Return the mark before a component's number in a table."""
     return (

@@ -6,6 +6,9 @@ import itertools
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from majorant.report.numbers import MINUS, TIMES, fixed, power_of_ten
 
 
@@ -49,6 +52,11 @@ class Log:
             return [t for t in between if self.low <= t <= self.high]
         every = max(1, math.ceil((last - first + 1) / count))
         return [10.0**e for e in range(first, last + 1) if e % every == 0]
+
+
+def evenly(n: int, most: int) -> NDArray[np.int64]:
+    """Return at most so many of n places, equally spaced, with the first and the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
 
 
 def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 from majorant.report import numbers
 from majorant.report.charts.axes import draw_grid
-from majorant.report.charts.scales import Linear
+from majorant.report.charts.scales import Linear, evenly
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.columns import bar_column, name_column, number_column, shares_column
 from majorant.report.fit import largest
@@ -195,7 +195,7 @@ def probabilities_section(classification: Classification) -> Section | None:
 def roc(is_class: NDArray[np.bool_], probability: Array) -> Array:
     """Return shares of false and of true positives at every threshold, from (0, 0) to (1, 1), thinned."""
     curve = np.column_stack(roc_curve(is_class, probability, drop_intermediate=False)[:2])
-    kept = np.unique(np.linspace(1, len(curve) - 1, min(len(curve) - 1, N_POINTS)).astype(np.int64))
+    kept = 1 + evenly(len(curve) - 1, N_POINTS)
     return curve[[0, *kept]]
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from majorant.report import numbers
 from majorant.report.charts.axes import left_axis
 from majorant.report.charts.labels import Shelf, text_width
-from majorant.report.charts.marks import N_COLOURS, component_class
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class
 from majorant.report.charts.scales import Linear, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.columns import bar_column, number_column, part_column, shares_column
@@ -212,11 +212,10 @@ def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
     all_full = all(w <= b.width for w, b in zip(widths, blocks, strict=True))
     shelf = Shelf(6)
     for block, name, mean, width in zip(blocks, full, means, widths, strict=True):
-        css = "quiet" if block.colour == "mid" else f"text-{block.colour}"
         text = name if all_full or (block is blocks[0] and width <= block.width) else str(block.cluster + 1)
         start = min(block.start, canvas.width - text_width(text, bold=True))
         if shelf.take(start, start + text_width(text, bold=True)):
-            canvas.text(start, 18, text, f"{css} strong-weight")
+            canvas.text(start, 18, text, name_class(block.colour))
         if with_means:
             canvas.text(block.start + width + 8, 18, mean, "quiet")
 

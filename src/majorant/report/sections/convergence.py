@@ -12,7 +12,7 @@ from majorant.engine.trace import Trace
 from majorant.report import numbers
 from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title
 from majorant.report.charts.labels import text_width
-from majorant.report.charts.scales import Linear, Log, around_decades, log_tick_label
+from majorant.report.charts.scales import Linear, Log, around_decades, evenly, log_tick_label
 from majorant.report.charts.svg import Canvas, Point, Size, figure
 from majorant.report.fit import Fit
 from majorant.report.html import facts
@@ -138,7 +138,7 @@ def draw_history(size: Size, history: History) -> Canvas:
     bottom_title(canvas, "iteration", size.width, BOTTOM + 38, 120)
     left_title(canvas, f"{history.name} {history.beyond} of the fit", 16, size.width)
     n = len(objective)
-    shown = np.unique(np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64))
+    shown = evenly(n, MOST_DRAWN)
 
     def points(values: Array, kept: NDArray[np.bool_]) -> list[Point]:
         return [(x_scale(float(history.iterations[i])), y_scale(float(values[i]))) for i in shown if kept[i]]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from majorant.report import numbers
 from majorant.report.charts.axes import backdrop, draw_grid
 from majorant.report.charts.labels import spread, text_width
-from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class, shaded_scatter
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.mixture import CLEAR
@@ -97,12 +97,9 @@ def draw_lines(
         canvas.polyline(list(zip(xs, heights, strict=True)), f"stroke-{component_class(j, drawn.k, only)} fitted-line")
     canvas.add("</g>")
     for j in shown:
-        shades: dict[str, list[tuple[float, float]]] = {}
-        for i in np.flatnonzero(drawn.labels == j).tolist():
-            colour = shaded_class(j, drawn.k, float(drawn.probability[i]), only)
-            shades.setdefault(colour, []).append((x_scale(float(drawn.x[i])), y_scale(float(drawn.y[i]))))
-        for colour, points in sorted(shades.items()):
-            scatter(canvas, points, j if drawn.k <= N_COLOURS else 0, colour, radius)
+        mine = np.flatnonzero(drawn.labels == j)
+        rows = zip(drawn.x[mine].tolist(), drawn.y[mine].tolist(), drawn.probability[mine].tolist(), strict=True)
+        shaded_scatter(canvas, ((x_scale(a), y_scale(b), p) for a, b, p in rows), j, drawn.k, radius, only)
 
 
 def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -> None:
@@ -112,9 +109,8 @@ def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -
     x = x_scale(float(drawn.at[1])) if drawn.at[0] < drawn.at[1] else x_scale.end
     x = max(x, x_scale.start + text_width("Component 1", bold=True))
     for j, y in enumerate(spread(heights, [18.0] * drawn.k, top - 9, bottom + 9).tolist()):
-        colour = component_class(j, drawn.k)
-        css = "quiet" if colour == "mid" else f"text-{colour}"
-        canvas.text(x, y, f"Component {j + 1}", f"{css} strong-weight halo", anchor="end")
+        css = name_class(component_class(j, drawn.k))
+        canvas.text(x, y, f"Component {j + 1}", f"{css} halo", anchor="end")
 
 
 MOST_POINTS, MOST_IN_PANELS = 1200, 800

@@ -16,7 +16,7 @@ from majorant.report.charts.axes import (
     draw_grid,
 )
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width
-from majorant.report.charts.marks import N_COLOURS, component_class, scatter
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.html import column_name
@@ -379,6 +379,5 @@ def _name(canvas: Canvas, shelf: Shelf, j: int, part: str, colour: str, peak: tu
         half = text_width(name, bold=True) / 2
         x = min(max(peak[0], half), size.width - half)
         if shelf.take(x - half, x + half):
-            css = "quiet" if colour == "mid" else f"text-{colour}"
-            canvas.text(x, peak[1] - 10, name, f"{css} strong-weight halo", anchor="middle")
+            canvas.text(x, peak[1] - 10, name, f"{name_class(colour)} halo", anchor="middle")
             return

@@ -8,8 +8,8 @@ from scipy.special import ndtr, ndtri
 
 from majorant.report import numbers
 from majorant.report.charts.axes import draw_grid, draw_quantiles
-from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
-from majorant.report.charts.scales import Linear, padded
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class, shaded_scatter
+from majorant.report.charts.scales import Linear, evenly, padded
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.mixture import CLEAR
 from majorant.report.measures.regression import MOST_BINS, Regression
@@ -70,7 +70,7 @@ def _shown(regression: Regression) -> list[int]:
 def _titles(regression: Regression, shown: list[int]) -> tuple[list[str], list[str]]:
     """Return the names of components, and the classes of these names."""
     colours = [component_class(j, regression.k) for j in shown]
-    css = ["strong" if colour == "mid" else f"text-{colour} strong-weight" for colour in colours]
+    css = [name_class(colour, "strong") for colour in colours]
     return [f"Component {j + 1}" for j in shown], css
 
 
@@ -86,14 +86,9 @@ def draw_residuals(size: Size, regression: Regression, shown: list[int]) -> Canv
         band = f"fill-{component_class(j, regression.k)} band"
         canvas.rect(x.start, y(2), x.end - x.start, y(-2) - y(2), band)
         canvas.line(x.start, y(0), x.end, y(0), "zero")
-        certainty = regression.certainty[regression.labels == j]
-        n_kept = min(len(certainty), MOST_POINTS // len(shown))
-        shades: dict[str, list[tuple[float, float]]] = {}
-        for r in np.unique(np.linspace(0, len(certainty) - 1, n_kept).astype(np.int64)).tolist():
-            point = (x(float(residuals.at[r])), y(float(residuals.values[r])))
-            shades.setdefault(shaded_class(j, regression.k, float(certainty[r])), []).append(point)
-        for shade, points in sorted(shades.items()):
-            scatter(canvas, points, j if regression.k <= N_COLOURS else 0, shade, 2.5)
+        rows = np.column_stack([residuals.at, residuals.values, regression.certainty[regression.labels == j]])
+        kept = rows[evenly(len(rows), MOST_POINTS // len(shown))].tolist()
+        shaded_scatter(canvas, ((x(a), y(b), p) for a, b, p in kept), j, regression.k, 2.5)
         medians = zip(residuals.median_at.tolist(), residuals.medians.tolist(), strict=True)
         canvas.polyline([(x(a), y(m)) for a, m in medians], "objective-line")
 

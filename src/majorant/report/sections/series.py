@@ -13,7 +13,7 @@ from scipy.stats import kstest
 from majorant.models.hidden_markov.times import Times, labels_of, read_times, times_ahead
 from majorant.report import numbers
 from majorant.report.charts.axes import draw_grid, draw_quantiles
-from majorant.report.charts.marks import N_COLOURS, component_class, scatter
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Point, Size, figure
 from majorant.report.columns import number_column
@@ -356,7 +356,7 @@ def draw_transitions(size: Size, series: Series) -> Canvas:
     canvas = Canvas(size, HEAD + cell * k + 8)
     for j in range(k):
         colour = component_class(j, k)
-        css = "strong" if colour == "mid" else f"text-{colour} strong-weight"
+        css = name_class(colour, "strong")
         canvas.text(left + cell * (j + 0.5), 16, f"to {j + 1}", css, anchor="middle")
         canvas.text(0, HEAD + cell * (j + 0.5) + 4, f"from {j + 1}" if not size.narrow else str(j + 1), css)
     for i in range(k):
