@@ -1,4 +1,4 @@
-// The Python face of multinomial logits: shapes are checked, the interpreter lock is released.
+// The Python face of logits: shapes are checked, the interpreter lock is released.
 #include "binding.hpp"
 
 using namespace majorant;
@@ -49,4 +49,11 @@ void bind_rows(nb::module_& m) {
 void bind_softmax(nb::module_& m) {
     bind_rows<float>(m);
     bind_rows<double>(m);
+    m.def("bit_losses", [](Mat<double> eta, Vec<double> softplus) {
+        const size_t n = eta.shape(0), p = eta.shape(1);
+        product({n, p});
+        need(softplus.shape(0) == n, "softplus must be (n)");
+        nb::gil_scoped_release release;
+        chosen()->bit_losses(n, p, eta.data(), softplus.data());
+    }, nb::arg("eta").noconvert(), nb::arg("softplus").noconvert());
 }

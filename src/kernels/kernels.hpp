@@ -196,6 +196,9 @@ struct Categories {
 using CategoryEm = double (*)(const Categories& rows, int64_t k, int64_t max_steps, double tolerance, double* weights,
                               double* probabilities, double* path, int64_t* steps, bool* converged);
 
+// Of logits eta (n, p) the sums over each row of log(1 + exp(eta)); eta becomes -1 / (1 + exp(-eta)).
+using BitLosses = void (*)(int64_t n, int64_t p, double* eta, double* softplus);
+
 // Rows with missing entries (NaN) of at most 64 columns: the pass of `gauss_pass`, of the densities of observed entries.
 // Moments are those of completed rows as they are expected given these, and each component has a last number, minus the
 // entropies of its missing entries: (k, 2 + d + second moments). False where a covariance is
@@ -215,6 +218,7 @@ struct Kernels {
     GaussFactorKernel gauss_factor;
     RegressionStep regression_step;
     CategoryEm category_em;
+    BitLosses bit_losses;
     ResponseKernels responses;
     Chains chains;
     BagKernels<float> bags_f32;

@@ -1,6 +1,7 @@
 #include "softmax.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "elementary.hpp"
@@ -9,6 +10,7 @@ namespace majorant::MAJORANT_ISA {
 namespace {
 
 constexpr int tile_rows = 16, together = 4;
+constexpr int64_t most_factors = 512;  // numbers in [1, 2] whose product cannot overflow: one logarithm is enough for all
 constexpr int lanes = Vector<double>::lanes;
 using Lanes = Vector<double>::type;
 static_assert(tile_rows % together == 0);
@@ -164,6 +166,24 @@ void soft_moments(int64_t n, int64_t p, int64_t k, const T* x, const double* w, 
         tile.add_moments(sums.data());
     }
     unpad(p + 1, k, states, sums.data(), moments);
+}
+
+void bit_losses(int64_t n, int64_t p, double* eta, double* softplus) {
+    for (int64_t r = 0; r < n; r++, eta += p) {
+        double twice_positive = 0.0, logs = 0.0;
+        for (int64_t first = 0; first < p; first += most_factors) {
+            const int64_t end = std::min(p, first + most_factors);
+            double product = 1.0;
+            for (int64_t j = first; j < end; j++) {
+                const double x = eta[j], size = std::fabs(x), e = exp_of_negative(-size);
+                twice_positive += x + size;
+                product *= 1.0 + e;
+                eta[j] = (x > 0 ? -1.0 : -e) / (1.0 + e);
+            }
+            logs += log_of_positive(product);
+        }
+        softplus[r] = 0.5 * twice_positive + logs;
+    }
 }
 
 #define MAJORANT_INSTANTIATE(T)                                                                                      \

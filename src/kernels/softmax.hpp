@@ -1,4 +1,4 @@
-// Multinomial logit: the log-partition function of linear scores, its gradient and the blocks of its Hessian.
+// Logits, of several states and of bits: log-partition functions, their gradients and the blocks of their Hessian.
 #pragma once
 #include "isa.hpp"
 
@@ -10,5 +10,7 @@ double softmax_pass(int64_t n, int64_t p, int64_t k, const T* x, const double* w
 
 template <class T>
 void soft_moments(int64_t n, int64_t p, int64_t k, const T* x, const double* w, const double* q, double* moments);
+
+void bit_losses(int64_t n, int64_t p, double* eta, double* softplus);
 
 }  // namespace majorant::MAJORANT_UP_TO_V3

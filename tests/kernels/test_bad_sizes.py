@@ -136,6 +136,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "codes beyond a column": lambda: _kernels.category_em(
         np.full((1, 1), 2, dtype=np.int32), np.array([0, 2]), None, 0.0, some(1), some(1, 2), some(1)
     ),
+    "logits of too many bits": lambda: _kernels.bit_losses(some(WIDE, WIDE), some(WIDE)),
     "codes of nobody": lambda: _kernels.category_em(
         np.zeros((1, 1), dtype=np.int32), np.array([0, 3]), None, 0.0, some(1), some(1, 2), some(1)
     ),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from majorant import _kernels
 
@@ -85,3 +85,19 @@ def test_shapes_are_checked() -> None:
             _kernels.softmax_pass(*arguments)
     with pytest.raises(ValueError, match="must be"):
         _kernels.soft_moments(x, w, offsets, np.empty((3, 2)))
+
+
+@pytest.mark.parametrize("p", [0, 1, 7, 513, 2000])
+def test_losses_of_bits(p: int) -> None:
+    eta = np.random.default_rng(p).normal(size=(3, p)) * 20
+    eta[0, :1], eta[1, :1] = 1e4, -1e4
+    softplus, minus = np.full(3, np.nan), eta.copy()
+    _kernels.bit_losses(minus, softplus)
+    np.testing.assert_allclose(softplus, np.logaddexp(0, eta).sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(minus, -expit(eta), rtol=1e-13, atol=1e-300)
+
+
+def test_losses_of_bits_that_are_no_numbers_are_none() -> None:
+    softplus = np.zeros(1)
+    _kernels.bit_losses(np.array([[1.0, np.nan]]), softplus)
+    assert np.isnan(softplus[0])

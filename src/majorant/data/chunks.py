@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, Protocol, Self, TypeVar, cast
@@ -251,10 +251,11 @@ class InMemory:
 
 @dataclass(frozen=True)
 class _Part(OfSource):
-    """The units of a source in a mask; `total_weight` is found by a pass."""
+    """The units of a source in a mask, made anew at every pass unless they are `kept`."""
 
     source: Source
     mask: NDArray[np.bool_]
+    kept: bool = False
 
     @property
     def n_units(self) -> int:
@@ -265,6 +266,13 @@ class _Part(OfSource):
         return float(sum(block.weight for block in self.blocks()))
 
     def blocks(self) -> Iterator[Block]:
+        return iter(self._list) if self.kept else self._taken()
+
+    @cached_property
+    def _list(self) -> list[Block]:
+        return list(self._taken())
+
+    def _taken(self) -> Iterator[Block]:
         first = 0
         for block in self.source.blocks():
             rows = self.mask[block.at]
@@ -322,11 +330,11 @@ class Chunks(OfSource):
         self.n_jobs = effective_threads(n_jobs)
         self.n_passes = 0
 
-    def part(self, mask: NDArray[np.bool_]) -> Chunks:
-        """Return the units of a mask as data of their own; their blocks are copies, made anew at every pass."""
+    def part(self, mask: NDArray[np.bool_], *, kept: bool = False) -> Chunks:
+        """Return the units of a mask as data of their own; their blocks are copies, made anew at every pass or kept."""
         if self._travelling(lambda block: 0)[0] is not None:
             raise TypeError("rows on a cluster cannot be parted into folds: take a sample of them into memory")
-        return Chunks(_Part(self.source, mask), n_jobs=self.n_jobs)
+        return Chunks(_Part(self.source, mask, kept), n_jobs=self.n_jobs)
 
     def joined(self, rows: int) -> Chunks:
         """Return the same units in blocks of up to about so many rows, where these are here."""

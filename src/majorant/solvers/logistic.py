@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from majorant import _kernels
 from majorant.data.chunks import Block, Chunks
 from majorant.solvers.smooth import lbfgs
 
@@ -27,8 +28,6 @@ UNCHOSEN = 0.1
 """Penalty if there are too few rows to hold some out."""
 ROUGH = 1e-6
 """Tolerance of the fits that are compared."""
-PRODUCT = 512
-"""Number of factors in [1, 2] whose product cannot overflow, so that one logarithm is enough for all."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +153,7 @@ def positions(x: Any) -> NDArray[np.intp]:
 
 
 def softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
-    """Return the row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is overwritten."""
-    t = np.copysign(eta, -1.0)
-    softplus = (eta.sum(axis=1) - t.sum(axis=1)) / 2
-    positive = eta > 0
-    np.exp(t, out=t)
-    one = np.add(t, 1.0, out=eta)
-    softplus += np.log(np.multiply.reduceat(one, np.arange(0, one.shape[1], PRODUCT), axis=1)).sum(axis=1)
-    np.copyto(t, 1.0, where=positive)
-    np.negative(one, out=one)
-    t /= one
-    return softplus, t
+    """Return the row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` may be overwritten."""
+    eta, softplus = np.ascontiguousarray(eta), np.empty(len(eta))
+    _kernels.bit_losses(eta, softplus)
+    return softplus, eta

@@ -90,6 +90,17 @@ def test_counts_are_those_of_cells(seed: int, lengths: list[int]) -> None:
             assert counts[d, k * WORDS + word] == cells.sum()
 
 
+def test_tables_are_features_that_are_multiplied_by(seed: int) -> None:
+    cost, _, _ = problem(seed)
+    random = np.random.default_rng(seed)
+    block = next(cost.parts[0].data.source.blocks())
+    for structure, data in zip(cost.layout.structures, block.columns[-2:], strict=True):
+        features, table = structure.features(data), structure.table(data)
+        right, left = random.normal(size=(structure.width, 2)), random.normal(size=(len(block), 2))
+        np.testing.assert_allclose(table @ right, features @ right, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(table.T @ left, features.T @ left, rtol=1e-11, atol=1e-11)
+
+
 def test_features_are_the_sums_of_the_definition(seed: int) -> None:
     cost, _, rows = problem(seed)
     chain, graph = cost.layout.structures

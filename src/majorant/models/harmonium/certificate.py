@@ -419,8 +419,8 @@ class _PartCurvature:
         discrete = x @ v[bits]
         discrete += c @ v[levels]
         discrete -= centre @ v[:n]
-        for structure, rows, data in self.view.structures(block):
-            discrete += structure.features(data) @ v[rows]
+        for table, rows in self.view.tables(block):
+            discrete += table @ v[rows]
         out = np.empty((layout.n_rows, v.shape[1]))
         out[:g] = z.T @ (w * (discrete + zv / 2)) - found.means.T @ (w * (discrete + mv / 2))
         discrete += zv
@@ -453,8 +453,8 @@ class _PartCurvature:
         total = back.sum(axis=0)
         out[bits] = x.T @ back - np.outer(centre[bits], total) + self._own_bits(x, found.bits)[:, None] * v[bits]
         out[levels] = c.T @ back - np.outer(centre[levels], total)
-        for (structure, rows, data), term in zip(self.view.structures(block), found.structured, strict=True):
-            out[rows] = structure.features(data).T @ back + term.own @ v[rows]
+        for (table, rows), term in zip(self.view.tables(block), found.structured, strict=True):
+            out[rows] = table.T @ back + term.own @ v[rows]
         for at in layout.among_levels:
             own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
             out[levels][at] += r.sum(axis=0)[:, None] * vl / 2 - own.T @ (r @ vl)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 
 from majorant.data.chunks import Block, Chunks
@@ -159,8 +160,8 @@ class PseudoLikelihood:
 
     def of(self, masks: list[NDArray[np.bool_]]) -> PseudoLikelihood:
         """Select the rows of a mask for each part."""
-        parts = (Part(p.seen, p.data.part(mask)) for p, mask in zip(self.parts, masks, strict=True) if mask.any())
-        return replace(self, parts=tuple(parts))
+        pairs = zip(self.parts, masks, strict=True)
+        return replace(self, parts=tuple(Part(p.seen, p.data.part(m, kept=True)) for p, m in pairs if m.any()))
 
     def target_losses(self, at: Parameters) -> Array:
         """Return the weight of each row, and the loss of its target or of the label's conditional."""
@@ -234,8 +235,8 @@ class BlockView:
         m += self.shift
         m += x @ self.wb
         m += c @ self.wc
-        for structure, rows, data in self.structures(block):
-            m += structure.features(data) @ self.theta.weights[rows]
+        for table, rows in self.tables(block):
+            m += table @ self.theta.weights[rows]
         return np.asarray(m)
 
     def structures(self, block: Block) -> Iterator[tuple[Structure, slice, Any]]:
@@ -243,6 +244,14 @@ class BlockView:
         columns = block.columns[len(block.columns) - len(self.structured) :]
         for (structure, rows), data in zip(self.structured, columns, strict=True):
             yield structure, rows, data
+
+    def tables(self, block: Block) -> Iterator[tuple[LinearOperator, slice]]:
+        """Yield the features of each structured view, kept beside the rows, with its rows of W."""
+        known = block.derived.get("tables")
+        if known is None or known[0] is not block.columns:
+            tables = [structure.table(data) for structure, _, data in self.structures(block)]
+            block.derived["tables"] = known = (block.columns, tables)
+        yield from zip(known[1], (rows for _, rows in self.structured), strict=True)
 
     def _structured(self, block: Block, m: Array) -> list[Conditionals]:
         """Return the conditionals of each structured view."""
@@ -397,8 +406,8 @@ class BlockView:
         for rows, columns in ((seen.bits, x), (self.levels, c)):
             if len(rows):
                 weights[rows] += columns.T @ of_m - np.outer(centre[rows], of_shift)
-        for structure, of_view, data in self.structures(block):
-            weights[of_view] += structure.features(data).T @ of_m
+        for table, of_view in self.tables(block):
+            weights[of_view] += table.T @ of_m
         # The gradient of the centre's part of the shift is in that of the weights; the marginal's part is left.
         return np.concatenate([[value], of_shift, gradient.packed()])
 
@@ -438,4 +447,4 @@ def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:
     z, x, c = block.columns[:3]
     data = block.columns[len(block.columns) - len(seen.structures) :]
     structures = [layout.structures[i] for i in seen.structures]
-    return [z, x, *(s.features(of_rows) for s, of_rows in zip(structures, data, strict=True)), c]
+    return [z, x, *(s.table(of_rows) for s, of_rows in zip(structures, data, strict=True)), c]

@@ -31,23 +31,22 @@ certificate holds, whether couplings depend on the latents (R) or not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
 from scipy.special import expit
 
-from majorant.data.chunks import Block, Chunks
 from majorant.registry import value_class
 from majorant.solvers.chains import Chains
+from majorant.solvers.logistic import positions, softplus_and_minus_sigmoid
 
 Array = NDArray[np.float64]
 
-LEAST_SPREAD = 0.01
-"""Floor of the variance of a bit in the penalty."""
 SWEEPS, SETTLED, DAMPING = 200, 1e-9, 0.5
 """Settings of mean field on a graph."""
 CONFIGURATIONS = ((1, 0), (1, 1), (1, 2), (0, 1), (0, 2))
@@ -62,7 +61,7 @@ class Conditionals:
     ----------
     value : float
         Weighted log-likelihood.
-    residual : ndarray of shape (n_rows, width)
+    residual : LinearOperator of shape (n_rows, width)
         Its derivative in the natural parameters of nodes and couplings, in units of their features.
     of_intercept : ndarray of shape (width,)
         Its derivative in the linear terms.
@@ -71,7 +70,7 @@ class Conditionals:
     """
 
     value: float
-    residual: Array
+    residual: LinearOperator
     of_intercept: Array
     own: Any
 
@@ -109,6 +108,9 @@ class Structure(Protocol):
 
     def features(self, data: Any) -> Array:
         """Return the features of rows, (n_rows, width), minus their means."""
+
+    def table(self, data: Any) -> LinearOperator:
+        """Return the features of rows as a factor of products, by which sparse rows stay sparse."""
 
     def features_of(self, cells: Array) -> Array:
         """Return the features of rows of `length` cells a node, from their cells."""
@@ -181,6 +183,19 @@ class ChainStructure:
         counts = data.toarray()
         at = counts[:, :-1].reshape(len(counts), len(CONFIGURATIONS), self.n_nodes)
         return self._centred(at[:, 0] + at[:, 1] + at[:, 2], at[:, 1] / 2 + at[:, 2], counts[:, -1:])
+
+    def table(self, data: Any) -> LinearOperator:
+        length, words = data[:, [-1]].toarray(), np.arange(self.n_nodes)
+        root = np.sqrt(length)
+        kinds = [0, 1, 2, 1, 2]  # configurations of cells that are on, then of those with neighbours that are
+        rows = np.concatenate([kind * self.n_nodes + words for kind in kinds])
+        columns = np.concatenate([words, words, words, words + self.n_nodes, words + self.n_nodes])
+        entries = np.repeat([1.0, 1.0, 1.0, 0.5, 1.0], self.n_nodes)
+        sums = sparse.csr_matrix((entries, (rows, columns)), shape=(data.shape[1], self.width))
+        means = np.zeros((2, self.width))
+        means[0, : self.n_nodes], means[1, self.n_nodes :] = np.split(self.centre, 2)
+        own = sparse.diags_array(1 / root[:, 0]) @ (data @ sums)
+        return _factor([own], self.turn, np.column_stack([root, (length - 1) / root]), means)
 
     def features_of(self, cells: Array) -> Array:
         return self._centred(cells.sum(axis=1), (cells[:, 1:] * cells[:, :-1]).sum(axis=1), self.length)
@@ -263,11 +278,12 @@ class ChainStructure:
         flat = row * words + word
         e += np.bincount(flat, entry, n * words).reshape(n, words)
         pairs = np.bincount(flat, entry * neighbours, n * words).reshape(n, words)
-        residual = np.concatenate([e, pairs], axis=1)
+        of_intercept = np.concatenate([e.sum(axis=0), pairs.sum(axis=0)])
         nodes, couplings = np.arange(words), words + np.arange(words)
         places = [nodes, nodes, couplings, couplings], [nodes, couplings, nodes, couplings]
         of_own = _assembled(self.width, *places, [own[0], own[1], own[1], own[2]])
-        return _turned(self.turn, value, residual * root[:, None], residual.sum(axis=0), of_own)
+        residual = _factor([e * root[:, None], pairs * root[:, None]], self.turn)
+        return Conditionals(value, residual, of_intercept, self.turn.T @ of_own @ self.turn)
 
 
 @value_class
@@ -312,16 +328,11 @@ class GraphStructure:
         return by_node, sparse.csr_matrix((ones, (edge, ends)), shape=(len(self.edges), len(node)))
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Any]:
-        """Pairs of ends at the same node, each pair once, and the matrix that sums over them by node."""
-        node = self._ends[0]
-        order = np.argsort(node, kind="stable")
-        sizes = np.bincount(node, minlength=self.n_nodes)
-        starts = np.cumsum(sizes) - sizes
-        found = [np.column_stack(np.triu_indices(k, 1)) + at for at, k in zip(starts, sizes, strict=True) if k > 1]
-        first, second = order[np.concatenate(found)].T if found else np.empty((2, 0), dtype=np.intp)
-        places = node[first], np.arange(len(first))
-        return first, second, sparse.csr_matrix((np.ones(len(first)), places), shape=(self.n_nodes, len(first)))
+    def _by_neighbour(self) -> Any:
+        """The ends of edges by their neighbour: a sparse matrix (nodes, ends)."""
+        neighbour = self._ends[1]
+        ends = np.arange(len(neighbour))
+        return sparse.csr_matrix((np.ones(len(ends)), (neighbour, ends)), shape=(self.n_nodes, len(ends)))
 
     @cached_property
     def turn(self) -> Any:
@@ -332,6 +343,24 @@ class GraphStructure:
 
     def features(self, data: Any) -> Array:
         return self.features_of(data.toarray())
+
+    def table(self, data: Any) -> LinearOperator:
+        row, end = self._acting(data)
+        edge, first = end % max(len(self.edges), 1), end < len(self.edges)
+        on = np.zeros(data.shape, dtype=bool)
+        on.ravel()[positions(data)] = True
+        both = first & on[row, self._ends[0][end]]
+        pairs = sparse.csr_matrix((np.ones(both.sum()), (row[both], edge[both])), shape=(len(on), len(self.edges)))
+        return _factor([data, pairs], self.turn, np.ones((len(on), 1)), self.centre[None])
+
+    def _acting(self, data: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the row and the end of each edge whose neighbour is on."""
+        by_neighbour = self._by_neighbour
+        counts = np.diff(by_neighbour.indptr)[data.indices]
+        starts = by_neighbour.indptr[data.indices]
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        row = np.repeat(np.arange(data.shape[0]), np.diff(data.indptr))
+        return np.repeat(row, counts), by_neighbour.indices[np.repeat(starts, counts) + within]
 
     def features_of(self, cells: Array) -> Array:
         x = cells.T - self.centre[: self.n_nodes, None]
@@ -382,38 +411,47 @@ class GraphStructure:
         return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]
 
     def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        # Tables have shape (nodes or ends of edges, rows of the block).
-        x, nodes = np.ascontiguousarray(data.toarray().T), self.n_nodes
-        node, neighbour, edge = self._ends
-        by_node, by_edge = self._sums
-        first, second, of_pairs = self._pairs
+        # Cells without a neighbour that is on are like bits without edges; each other one, with those that act on it.
+        n, nodes, edges = data.shape[0], self.n_nodes, len(self.edges)
         weights = self.turn @ weights
-        wn, wr = weights[:nodes], weights[nodes:]
-        half, near = 0.5 - x, x[neighbour]
-        eta = wn @ m.T + intercept[:nodes, None] + half * np.einsum("ik,ik->i", wn, wn)[:, None]
-        acting = np.repeat(intercept[nodes:][edge][:, None], len(m), axis=1)
+        wn, a = weights[:nodes], intercept[:nodes]
+        q = np.einsum("ik,ik->i", wn, wn)
+        eta = m @ wn.T
+        eta += a + q / 2
+        on = positions(data)
+        eta.ravel()[on] -= q[data.indices]
+        is_on, acted = np.zeros((2, eta.size), dtype=bool)
+        is_on[on] = True
+        row, end = self._acting(data)
+        edge, flat = self._ends[2][end], row * nodes + self._ends[0][end]
+        acted[flat] = True
+        cells = np.flatnonzero(acted)
+        number = np.empty(eta.size, dtype=np.int32)
+        number[cells] = np.arange(len(cells), dtype=np.int32)
+        half = 0.5 - is_on[cells]
+        acting = sparse.csr_matrix((np.ones(len(edge)), (number[flat], edge)), shape=(len(cells), edges))
+        eta.ravel()[cells] += acting @ intercept[nodes:]
+        node = cells % nodes
         if self.is_latent:
-            joint = near[first] * near[second]
-            acting += (wr @ m.T)[edge]
-            acting += half[node] * np.einsum("ik,ik->i", 2 * wn[node] + wr[edge], wr[edge])[:, None]
-            products = 2 * np.einsum("ik,ik->i", wr[edge[first]], wr[edge[second]])
-            eta += half * (of_pairs @ (joint * products[:, None]))
-        eta += by_node @ (acting * near)
-        value, e = x * eta - np.logaddexp(0, eta), x - expit(eta)
-        if w is not None:
-            value *= w
-            e *= w
-        residual = np.concatenate([e, by_edge @ (e[node] * near)])
-        back = e * half
-        rows, columns, entries = [np.arange(nodes)], [np.arange(nodes)], [back.sum(axis=1)]
+            change = acting @ weights[nodes:]
+            eta.ravel()[cells] += np.einsum("ik,ik->i", change, m[cells // nodes])
+            eta.ravel()[cells] += half * np.einsum("ik,ik->i", 2 * wn[node] + change, change)
+        shares = np.ones(n) if w is None else w
+        value = float(np.repeat(shares, np.diff(data.indptr)) @ eta.ravel()[on])
+        softplus, e = softplus_and_minus_sigmoid(eta)
+        value -= float(shares @ softplus)
+        e.ravel()[on] += 1.0
+        e *= shares[:, None]
+        pairs = sparse.csr_matrix((e.ravel()[flat], (row, edge)), shape=(n, edges))
+        own_back = e.sum(axis=0) / 2 - np.bincount(data.indices, e.ravel()[on], nodes)
+        own: Any = sparse.diags_array(np.append(own_back, np.zeros(edges)), format="csr")
         if self.is_latent:
-            crossing = np.einsum("ij,ij->i", back[node], near)
-            pairs = np.einsum("ij,ij->i", back[node[first]], joint)
-            rows += [node, nodes + edge, nodes + edge, nodes + edge[first], nodes + edge[second]]
-            columns += [nodes + edge, node, nodes + edge, nodes + edge[second], nodes + edge[first]]
-            entries += [crossing, crossing, crossing, pairs, pairs]
-        own = _assembled(self.width, rows, columns, entries)
-        return _turned(self.turn, float(value.sum()), residual.T, residual.sum(axis=1), own)
+            weighted = sparse.diags_array(e.ravel()[cells] * half) @ acting
+            crossing = sparse.csr_matrix((np.ones(len(cells)), (node, np.arange(len(cells)))), (nodes, len(cells)))
+            crossing = crossing @ weighted
+            own = own + sparse.block_array([[None, crossing], [crossing.T, acting.T @ weighted]], format="csr")
+        of_intercept = np.concatenate([e.sum(axis=0), np.asarray(pairs.sum(axis=0)).ravel()])
+        return Conditionals(value, _factor([e, pairs], self.turn), of_intercept, self.turn.T @ own @ self.turn)
 
 
 def _turn(width: int, nodes: NDArray[np.intp], couplings: NDArray[np.intp], entries: Array) -> Any:
@@ -428,70 +466,18 @@ def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Ar
     return sparse.csr_matrix((np.concatenate(entries), places), shape=(width, width))
 
 
-def _turned(turn: Any, value: float, residual: Array, of_intercept: Array, own: Any) -> Conditionals:
-    """Convert derivatives in the features F to those in f = F T."""
-    return Conditionals(value, (turn.T @ residual.T).T, of_intercept, turn.T @ own @ turn)
+def _factor(parts: list[Any], turn: Any, shares: Array | None = None, means: Array | None = None) -> LinearOperator:
+    """Return (parts side by side less shares times means) times `turn`, as a factor of products."""
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
 
+    def forward(v: Array) -> Array:
+        v = turn @ v
+        out = sum(part @ own for part, own in zip(parts, np.split(v, ends), strict=True))
+        return np.asarray(out if shares is None or means is None else out - shares @ (means @ v))
 
-def fit_graph(
-    bits: Any, weights: Array, edges: NDArray[np.intp], kept: NDArray[np.intp], *, is_latent: bool
-) -> GraphStructure:
-    """Fit the structure of the bits that vary: columns `kept`; `weights` of rows sum to 1."""
-    number = np.full(max(int(edges.max(initial=-1)), int(kept.max(initial=-1))) + 1, -1, dtype=np.intp)
-    number[kept] = np.arange(len(kept))
-    inner = number[edges]
-    inner = inner[(inner >= 0).all(axis=1)]
-    width = len(kept) + len(inner)
-    plain = GraphStructure(len(kept), is_latent, inner, np.zeros(width), np.ones(width))
-    rows = Chunks(bits, weights=weights)
-    centre = rows.map_sum(lambda block: np.asarray(block.weights) @ plain.features(block.columns[0]))
-    squares = _moments(replace(plain, centre=centre), bits, weights)[0]
-    return replace(plain, centre=centre, spread=np.sqrt(np.maximum(squares, LEAST_SPREAD)))
+    def back(v: Array) -> Array:
+        out = np.concatenate([part.T @ v for part in parts])
+        return np.asarray(turn.T @ (out if shares is None or means is None else out - means.T @ (shares.T @ v)))
 
-
-def fit_chain(
-    counts: Any, weights: Array, n_words: int, *, is_latent: bool
-) -> tuple[ChainStructure, Array, NDArray[np.intp]]:
-    """Fit the structure of the words that vary; also the mean of every word, and which words vary."""
-    sums, plain = (np.asarray(total).ravel() for total in (weights @ counts, counts.sum(axis=0)))
-    at, on = (total[:-1].reshape(len(CONFIGURATIONS), n_words) for total in (sums, plain))
-    steps = sums[-1] - weights.sum()
-    mean, kept = varying(at[:3].sum(axis=0) / sums[-1], on[:3].sum(axis=0), plain[-1])
-    pairs = (at[1] + 2 * at[2]) / (2 * steps) if steps > 0 else np.zeros(n_words)
-    lengths = counts[:, [-1]].toarray()[:, 0]
-    order = np.argsort(lengths, kind="stable")
-    median = lengths[order][np.searchsorted(np.cumsum(weights[order]), 0.5 * weights.sum())]
-    centre, zero = np.concatenate([mean[kept], pairs[kept]]), np.zeros(len(kept))
-    structure = ChainStructure(len(kept), is_latent, int(median), centre, np.ones(2 * len(kept)), zero)
-    squares, products = _moments(structure, of_words(counts, n_words, kept), weights)
-    of_nodes, of_couplings = squares[: len(kept)], squares[len(kept) :]
-    slope = products / np.maximum(of_nodes, LEAST_SPREAD)
-    squares = np.append(of_nodes, of_couplings - slope * (2 * products - slope * of_nodes))
-    return replace(structure, spread=np.sqrt(np.maximum(squares, LEAST_SPREAD)), slope=slope), mean, kept
-
-
-def varying(mean: Array, on: NDArray[Any], n: float) -> tuple[Array, NDArray[np.intp]]:
-    """Return means of bits of which `on` of n cells are on, kept away from 0 and 1, and the bits that vary."""
-    varies, least = (on > 0) & (on < n), 0.5 / (1 + n)
-    return np.where(varies, mean, np.clip(np.round(mean), least, 1 - least)), np.flatnonzero(varies)
-
-
-def of_words(counts: Any, n_words: int, kept: NDArray[np.intp]) -> Any:
-    """Return the counts of some of the words."""
-    if len(kept) == n_words:
-        return counts
-    columns = (n_words * np.arange(len(CONFIGURATIONS))[:, None] + kept).ravel()
-    return counts[:, np.append(columns, counts.shape[1] - 1)]
-
-
-def _moments(structure: Structure, data: Any, weights: Array) -> tuple[Array, Array]:
-    """Return mean squares of features, and mean products of features of nodes and their couplings, if there are any."""
-    n = structure.n_nodes
-
-    def visit(block: Block) -> Array:
-        f, w = structure.features(block.columns[0]), np.asarray(block.weights)
-        products = f[:, :n] * f[:, n : 2 * n] if structure.width == 2 * n else f[:, :0]
-        return np.concatenate([w @ f**2, w @ products])
-
-    sums = Chunks(data, weights=weights).map_sum(visit) / weights.sum()
-    return sums[: structure.width], sums[structure.width :]
+    shape = parts[0].shape[0], turn.shape[0]
+    return LinearOperator(shape, forward, back, forward, np.float64, back)

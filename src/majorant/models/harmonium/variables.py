@@ -17,7 +17,7 @@ from majorant._validation import levels_to_user
 from majorant.data.chunks import BLOCK_BYTES, Block, Chunks
 from majorant.models.harmonium.layout import Layout, Seen, Supervision
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
-from majorant.models.harmonium.structure import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
+from majorant.models.harmonium.structure_fit import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
 from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian, View, edges_of
 from majorant.models.harmonium.whitening import Whitener, fit_whitener, is_whitened
