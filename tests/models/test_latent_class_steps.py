@@ -284,3 +284,33 @@ def test_an_outcome_that_each_class_answers_in_its_own_way_has_no_error_and_is_n
     at_edge = np.abs(found.estimates - np.round(found.estimates)) < 1e-10
     assert at_edge.any() and np.isnan(found.standard_errors[at_edge]).all()
     assert not found.test()[2] > 1e-6  # a small p-value or none
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "nearest"),
+    [(["no", "yes"], "auto", [0.0, 1.0]), ([0, 3], "count", [0.0, 3.0]), ([-1.5, 2.5], "auto", [-1.5, 2.5])],
+)
+def test_what_bch_puts_beyond_all_values_is_told_and_has_no_interval(values: Any, kind: str, nearest: Any) -> None:
+    """An outcome that follows the assignment and not the class, as far as it goes: BCH corrects it too far."""
+    items, *_ = drawn(500, 3, 0.75)
+    model, no = fitted(items)
+    at = (model.predict(items) == no).astype(int)
+    with pytest.warns(UserWarning, match=r"BCH puts the .* in class \d \(.*\) beyond what it can be"):
+        found = model.distal_outcome(items, np.array(values)[at], method="bch", kind=kind)
+    # the weights of Bolck, Croon and Hagenaars: inverse shares of the assignments of each class
+    q = model.predict_proba(items)[:, [1 - no, no]]
+    given = np.eye(2)[at]
+    table = q.T @ given
+    weights = given @ np.linalg.inv(table / table.sum(axis=1, keepdims=True))
+    shares = weights.T @ at / weights.sum(axis=0)
+    assert shares[0] < 0 and shares[1] > 1
+    np.testing.assert_allclose(found.estimates[[1 - no, no], -1], nearest, atol=1e-12)
+    assert np.isnan(found.standard_errors).all() and found.to_frame()[["low", "high"]].isna().all(axis=None)
+
+
+def test_intervals_of_shares_and_counts_are_what_these_can_be() -> None:
+    estimates, errors = np.array([[0.98, 0.02]]), np.array([[0.05, 0.05]])
+    shares = DistalOutcome("bch", ("a", "b"), estimates, errors, errors, np.eye(2), "categorical").to_frame()
+    assert shares["high"].max() == 1 and shares["low"].min() == 0 and "-" not in str(shares)
+    counts = DistalOutcome("bch", (), np.array([[0.05]]), np.array([[0.1]]), errors, np.eye(1), "count").to_frame()
+    assert counts["low"].item() == 0 and counts["high"].item() == pytest.approx(0.05 + 1.959964 * 0.1)

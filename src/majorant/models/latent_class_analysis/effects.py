@@ -112,7 +112,7 @@ class DistalOutcome:
     estimates : ndarray of shape (n_components, 1 or levels)
         Means, or shares of the levels.
     standard_errors, uncorrected_errors : ndarray of the same shape
-        NaN for a share of 0 or 1, at the edge of its range.
+        NaN for a share of 0 or 1, at the edge of its range, and for what BCH's weights put beyond it.
     covariance : ndarray
         Of the estimates, class by class.
     kind : {"normal", "count", "categorical"}
@@ -167,24 +167,30 @@ class DistalOutcome:
         apart = contrast @ self.estimates.ravel()
         return wald(apart, contrast @ self.covariance @ contrast.T, float(np.abs(self.estimates).max()))
 
+    def _intervals(self, level: float) -> tuple[Array, Array]:
+        """Return ends of intervals, within 0 and 1 of shares and above 0 of means of counts."""
+        room = float(ndtri(0.5 + level / 2)) * self.standard_errors
+        least = -np.inf if self.kind == "normal" else 0.0
+        most = 1.0 if self.kind == "categorical" else np.inf
+        return np.maximum(self.estimates - room, least), np.minimum(self.estimates + room, most)
+
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each class and level: estimate, error and interval."""
-        z = float(ndtri(0.5 + level / 2))
-        names = self.levels or ("mean",)
+        low, high = self._intervals(level)
         rows = [
-            (k + 1, name, x, e, x - z * e, x + z * e)
+            (k + 1, name, self.estimates[k, j], self.standard_errors[k, j], low[k, j], high[k, j])
             for k in range(len(self.estimates))
-            for name, x, e in zip(names, self.estimates[k], self.standard_errors[k], strict=True)
+            for j, name in enumerate(self.levels or ("mean",))
         ]
         heads = ("class", "level", "estimate", "standard_error", "low", "high")
         return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
 
     def __str__(self) -> str:
-        z, names = float(ndtri(0.975)), self.levels or ("mean",)
+        low, high = self._intervals(0.95)
         lines = [f"{'class':<7}{'':<20}{'estimate':>11}{'95 % low':>11}{'95 % high':>11}"]
-        for k, (own, errors) in enumerate(zip(self.estimates.tolist(), self.standard_errors.tolist(), strict=True)):
-            for name, x, e in zip(names, own, errors, strict=True):
-                lines.append(f"{k + 1:<7}{name!s:<20}{x:11.4g}{x - z * e:11.4g}{x + z * e:11.4g}")
+        for k, own in enumerate(self.estimates.tolist()):
+            for j, name in enumerate(self.levels or ("mean",)):
+                lines.append(f"{k + 1:<7}{name!s:<20}{own[j]:11.4g}{low[k, j]:11.4g}{high[k, j]:11.4g}")
         if len(self.estimates) > 1:
             statistic, df, p = self.test()
             lines.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, p = {p:.3g}.")

@@ -454,7 +454,8 @@ class FittedLatentClasses(MixtureEstimator):
             Numbers, whose means are compared, or text, whose shares are. Rows without one are left out of this step, as
             `missing` says, and count among the items.
         method : {"bch", "ml", "two-step", "naive"}, default="bch"
-            As for `covariate_effects`; "ml" and "two-step" use the distribution of the outcome within a class.
+            As for `covariate_effects`; "ml" and "two-step" use the distribution of the outcome within a class; "bch"
+            warns where its weights, which may be negative, put an estimate beyond all values that there are.
         assignment : {"modal", "proportional"}, default="modal"
         kind : {"auto", "normal", "count", "categorical"}, default="auto"
             What the outcome is: by default numbers are normal and text is categorical; counts are Poisson.

@@ -54,12 +54,14 @@ class CovariateUnits(NamedTuple):
 
 
 class OutcomeUnits(NamedTuple):
-    """Kind and levels of an outcome; of numbers none, and the mean and standard deviation that standardise them."""
+    """Kind, levels and range of an outcome; of numbers the mean and standard deviation that standardise them."""
 
     kind: str
     levels: tuple[Any, ...]
     center: float
     scale: float
+    least: float
+    most: float
 
 
 def covariate_effects(
@@ -156,13 +158,36 @@ def effects(
 def outcome(
     units: OutcomeUnits, k: int, beta: Array, corrected: Array, plain: Array, method: str, n_rows: float, said: str
 ) -> DistalOutcome:
-    """Return estimates of the classes, in the units of the outcome; one at the edge of its range has no error."""
-    kind, levels, center, scale = units
+    """Return estimates of the classes, in the units of the outcome; one at the edge of its range has no error.
+
+    BCH's weights of rows may be negative, and its estimates beyond all values that there are: those are restricted.
+
+    Warns
+    -----
+    UserWarning
+        If some are.
+    """
+    kind, levels, center, scale, least, most = units
     c = max(len(levels), 1)
     size = k * c
     estimates = center + scale * beta[:size].reshape(k, c)
     edges = {"categorical": [0.0, 1.0], "count": [0.0]}.get(kind, [])
     at_edge = np.any([np.abs(estimates - edge) < ALIKE for edge in edges] or [np.zeros((k, c), dtype=bool)], axis=0)
+    slack = ALIKE * max(abs(least), abs(most), 1.0)
+    beyond = (estimates < least - slack) | (estimates > most + slack)
+    if beyond.any():
+        which = [(f"share of {levels[j]!r}" if levels else "mean", k, j) for k, j in np.argwhere(beyond)]
+        told = ", ".join(f"the {what} in class {k + 1} ({estimates[k, j]:.4g})" for what, k, j in which)
+        warnings.warn(
+            f"BCH puts {told} beyond what it can be ({least:.4g} to {most:.4g}), as its weights of rows may be "
+            "negative. Such estimates are set to what is nearest in the range, without standard error and interval; "
+            'method="ml" stays in the range.',
+            UserWarning,
+            stacklevel=levels_to_user(),
+        )
+        estimates, at_edge = np.clip(estimates, least, most), at_edge | beyond
+        if levels:
+            estimates /= estimates.sum(axis=1, keepdims=True)
     errors, uncorrected = (
         np.where(at_edge, np.nan, scale * np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c))
         for v in (corrected, plain)
@@ -234,12 +259,13 @@ def outcome_table(values: NDArray[Any], weights: Array, kind: str) -> tuple[Arra
         raise ValueError(f'y holds text such as {known.tolist()[0]!r}: its kind is "categorical"; got kind={kind!r}')
     if is_number and kind != "categorical":
         numbers = values.astype(np.float64)
+        ends = float(known.min()), float(known.max())
         if kind == "count":
             CountItems.learned(numbers[weights > 0], None, "y")
-            return numbers[:, None], OutcomeUnits("count", (), 0.0, 1.0)
+            return numbers[:, None], OutcomeUnits("count", (), 0.0, 1.0, *ends)
         center = float(np.average(numbers, weights=weights))
         scale = float(np.sqrt(np.average((numbers - center) ** 2, weights=weights)))
-        return ((numbers - center) / scale)[:, None], OutcomeUnits("normal", (), center, scale)
+        return ((numbers - center) / scale)[:, None], OutcomeUnits("normal", (), center, scale, *ends)
     levels = tuple(sorted(map(plain, set(known.tolist()))))
     told = [[plain(value) == level for level in levels] for value in values.tolist()]
-    return np.asarray(told, dtype=np.float64), OutcomeUnits("categorical", levels, 0.0, 1.0)
+    return np.asarray(told, dtype=np.float64), OutcomeUnits("categorical", levels, 0.0, 1.0, 0.0, 1.0)

@@ -8,6 +8,11 @@ class (ML), or weights of the classes (naive, BCH). Both steps are one stacked s
 
 .. [1] Z. Bakk, D. L. Oberski, J. K. Vermunt, "Relating latent class assignments to external variables: standard errors
    for correct inference", Political Analysis 22, 2014.
+
+BCH's weights may be negative, and its estimates beyond all values that there are [2]_: those are restricted, and told.
+
+.. [2] Z. Bakk, J. K. Vermunt, "Robustness of stepwise latent class modeling with continuous distal outcomes",
+   Structural Equation Modeling 23, 2016.
 """
 
 from __future__ import annotations
