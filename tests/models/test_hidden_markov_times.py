@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,10 @@ FOUR = np.arange(4)
         [20240228, 20240229, 20240301, 20240302, 20240303, 20240304],
         ["2024-02-28 18:30", "2024-02-29 06:30", "2024-02-29 18:30", "2024-03-01 06:30", "2024-03-01 18:30",
          "2024-03-02 06:30"],
+        ["2024-9-29", "2024-9-30", "2024-10-1", "2024-10-2", "2024-10-3", "2024-10-4"],
+        ["2024-9", "2024-10", "2024-11", "2024-12", "2025-1", "2025-2"],
+        ["2024-02-28T22:00Z", "2024-02-28T23:00Z", "2024-02-29T00:00Z", "2024-02-29T01:00Z", "2024-02-29T02:00Z",
+         "2024-02-29T03:00Z"],
         ["2024-02-28T23:59:58", "2024-02-28T23:59:59", "2024-02-29T00:00:00", "2024-02-29T00:00:01",
          "2024-02-29T00:00:02", "2024-02-29T00:00:03"],
         ["30/12/2024", "31/12/2024", "01/01/2025", "02/01/2025", "03/01/2025", "04/01/2025"],
@@ -40,6 +46,10 @@ FOUR = np.arange(4)
         pd.period_range("1999Q3", periods=6, freq="Q").to_numpy(),
         [np.datetime64(f"2024-02-0{day}").item() for day in range(1, 7)],
         np.arange(6).astype("timedelta64[h]"),
+        np.array([timedelta(hours=hour) for hour in range(6)], dtype=object),
+        pd.date_range("2024-02-01", periods=6, freq="MS", tz="Europe/Paris").to_numpy(dtype=object),
+        pd.date_range("2024-03-30 22:00", periods=6, freq="h", tz="Europe/Paris").to_numpy(dtype=object),
+        np.array([datetime(2024, month, 1, tzinfo=ZoneInfo("Europe/Paris")) for month in range(2, 8)], dtype=object),
     ],
 )  # fmt: skip
 def test_times_go_on_as_they_were_written(times: Any) -> None:
@@ -49,7 +59,7 @@ def test_times_go_on_as_they_were_written(times: Any) -> None:
     ahead = times_ahead(read, np.zeros(4, dtype=np.intp), 2)
     assert ahead is not None and ahead[0].tolist() == times[4:].tolist()
     gone = read_times(times[[0, 1, 2, 3, 5]])
-    filled = lacking(gone.numbers, np.zeros(5, dtype=np.intp))
+    filled = lacking(gone, np.zeros(5, dtype=np.intp))
     assert filled is not None and gone.write(filled[1]).tolist() == [times[4]]
 
 
@@ -72,12 +82,14 @@ def test_text_that_is_no_time_or_may_be_two_is_refused(times: list[str], row: in
 
 def test_gaps_that_cannot_be_filled_are_refused() -> None:
     one = np.zeros(4, dtype=np.intp)
-    assert lacking(np.array([0.0, 1.0, 2.0, 3.0]), one) is None
-    with pytest.raises(ValueError, match="no multiples of each other"):
-        lacking(np.array([0.0, 1.0, 2.0, 3.5]), one)
+    assert lacking(read_times([0.0, 1.0, 2.0, 3.0]), one) is None
+    with pytest.raises(ValueError, match=r"steps of 1.5 and 1 are no multiples of each other"):
+        lacking(read_times([0.0, 1.0, 2.0, 3.5]), one)
+    with pytest.raises(ValueError, match=r"steps of 1.5 hours and 1 hour are no multiples of each other"):
+        lacking(read_times(np.array([0, 60, 120, 210], dtype="timedelta64[m]")), one)
     with pytest.raises(ValueError, match="997 rows lack beside the 4"):
-        lacking(np.array([0.0, 1.0, 2.0, 1000.0]), one)
-    codes, numbers = lacking(np.array([0.0, 1, 2, 5, 0, 2, 3]), np.array([0, 0, 0, 0, 1, 1, 1])) or (None, None)
+        lacking(read_times([0.0, 1.0, 2.0, 1000.0]), one)
+    codes, numbers = lacking(read_times([0.0, 1, 2, 5, 0, 2, 3]), np.array([0, 0, 0, 0, 1, 1, 1])) or (None, None)
     np.testing.assert_array_equal(codes, [0, 0, 1])
     np.testing.assert_array_equal(numbers, [3, 4, 1])
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.solvers.intervals import MOST_CELLS, best_intervals, only_column
+from majorant.solvers.intervals import MOST_CELLS, best_intervals, interval_search, only_column
 
 Array = NDArray[np.float64]
 
@@ -119,3 +119,10 @@ def test_what_is_too_large_or_has_more_columns_is_searched() -> None:
     assert only_column(x[:100], 10) == 0
     assert only_column(np.ones((5, 2)), 2) is None
     assert only_column(np.random.default_rng(5).normal(size=(50, 2)), 3) is None
+
+
+def test_points_of_which_the_first_are_equal_are_on_a_line_too() -> None:
+    points = np.array([[1.0, 1.0]] * 64 + [[2.0, 2.0], [2.0, 2.0], [7.0, 7.0], [8.0, 8.0]])
+    found = interval_search(points, np.ones(len(points)), 3)
+    assert found is not None and found.objective == pytest.approx(1.0)
+    assert interval_search(points[:64], np.ones(64), 3) is None

@@ -234,7 +234,7 @@ def with_gaps_filled(table: SourceTable, time: str | None, sequence: str | None)
     assert series.times is not None
     codes = series.codes
     try:
-        found = lacking(series.times.numbers, codes)
+        found = lacking(series.times, codes)
     except ValueError as error:
         raise CommandError(
             f'the gaps of "{time}" cannot be filled: {error}.',
@@ -266,7 +266,7 @@ def _gaps(
     unit: str,
 ) -> tuple[str, ...]:
     """Return a sentence on steps of time that are longer than the usual one; refuse steps of no length."""
-    from majorant.models.hidden_markov.times import MOST_GAPS, long_steps
+    from majorant.models.hidden_markov.times import MOST_GAPS, length_of, long_steps
 
     inner, steps, long = long_steps(times, codes)
     assert columns.time is not None
@@ -285,30 +285,16 @@ def _gaps(
     if not len(long):
         return ()
     if len(long) > MOST_GAPS * len(steps):
-        ends = f"from {_length(float(steps.min()), unit)} to {_length(float(steps.max()), unit)}"
+        ends = f"from {length_of(float(steps.min()), unit)} to {length_of(float(steps.max()), unit)}"
         return (
             f'"{columns.time}" is not evenly spaced: its steps are {ends}. The model takes every row for one step.',
         )
     widest = int(steps.argmax())
     after = int(order[inner[widest]]) + 1
     are = "is" if len(long) == 1 else "are"
-    longest = f"{_length(float(steps[widest]), unit)} after row {after}"
+    longest = f"{length_of(float(steps[widest]), unit)} after row {after}"
     return (
-        f'{counted(len(long), "step")} of "{columns.time}" {are} longer than the usual {_length(usual, unit)}: '
+        f'{counted(len(long), "step")} of "{columns.time}" {are} longer than the usual {length_of(usual, unit)}: '
         f"{'' if len(long) == 1 else 'the longest is '}{longest}. The model takes every row for one step: add a row "
         "with empty cells for every time that lacks, as --fill-gaps does.",
     )
-
-
-def _length(steps: float, unit: str) -> str:
-    """Return a length of time in words."""
-    if unit == "day":
-        for size, name in ((1.0, "day"), (1 / 24, "hour"), (1 / 1440, "minute"), (1 / 86400, "second")):
-            if steps >= 0.999 * size or name == "second":
-                return _counted(steps / size, name)
-    return _counted(steps, unit) if unit else f"{steps:g}"
-
-
-def _counted(number: float, noun: str) -> str:
-    rounded = round(number, 2)
-    return f"{rounded:g} {noun}{'' if rounded == 1 else 's'}"

@@ -70,8 +70,10 @@ def interval_search(points: NDArray[Any], weights: NDArray[np.float64], k: int) 
     for some in (points[:64], points):  # most points are refused by the first few
         about = some.astype(np.float64) - points[0]
         row, column = np.unravel_index(abs(about).argmax(), about.shape)
-        if not about[row, column]:
-            return None
+        if not about[row, column]:  # all are equal
+            if len(some) == len(points):
+                return None
+            continue
         direction = about[row] / about[row, column]
         beside = about - np.outer(about[:, column], direction)
         if abs(beside).max() > rounding:

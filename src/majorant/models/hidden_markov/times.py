@@ -45,7 +45,9 @@ MONTHS = [
 QUARTER = re.compile(r"(\d{4})([- ]?[Qq])([1-4])")
 MONTH = re.compile(r"(\d{4})(-?)(\d\d|(?<=-)\d)")
 YEAR = re.compile(r"\d{4}")
-DATE = re.compile(r"(\d{4})(-?)(\d\d|(?<=-)\d)\2(\d\d|(?<=-)\d)(?:([T ])(\d\d(?::\d\d(?::\d\d(?:[.]\d{1,6})?)?)?))?Z?")
+DATE = re.compile(
+    r"(\d{4})(-?)(\d\d|(?<=-)\d)\2(\d\d|(?<=-)\d)(?:([T ])(\d\d(?::\d\d(?::\d\d(?:[.]\d{1,6})?)?)?))?(Z?)"
+)
 LOCAL = re.compile(r"(\d\d?)([/.])(\d\d?)\2(\d{4})(?:([T ])(\d\d:\d\d(?::\d\d)?))?")
 """Day, month and year, or month, day and year."""
 
@@ -79,7 +81,7 @@ class Times:
     numbers : ndarray of shape (n_rows,)
         In equal units: dates are days, or months where all are at one place of their month.
     unit : str
-        "day", "month", "quarter", or nothing.
+        "day", also of durations, "month", "quarter", or nothing.
     write : callable
         Returns numbers as the user gave times.
     """
@@ -105,8 +107,8 @@ def read_times(values: Any) -> Times:
     if given.dtype.kind == "M":
         return _of_dates(given, lambda found: found.astype(given.dtype))
     if given.dtype.kind == "m":
-        numbers = given.astype("timedelta64[us]").astype(np.float64)
-        return Times(numbers, "", lambda n: n.round().astype("timedelta64[us]").astype(given.dtype))
+        numbers = given.astype("timedelta64[us]").astype(np.float64) / DAY
+        return Times(numbers, "day", lambda n: (n * DAY).round().astype("timedelta64[us]").astype(given.dtype))
     entries = given.tolist()
     if entries and all(isinstance(v, Real) for v in entries):
         return _of_numbers(np.array(entries))
@@ -118,11 +120,34 @@ def read_times(values: Any) -> Times:
         return Times(
             numbers, "", lambda n: np.array([period(ordinal=int(v), freq=freq) for v in n.round()], dtype=object)
         )
-    if not all(hasattr(v, "isoformat") for v in entries):
+    if entries and all(hasattr(v, "total_seconds") for v in entries):
+        return read_times(np.array(entries, dtype="timedelta64[us]"))
+    if not all(hasattr(v, "year") and hasattr(v, "isoformat") for v in entries):
         raise TypeError("entries are of several kinds")
-    plain = [v.astimezone(UTC).replace(tzinfo=None) if getattr(v, "tzinfo", None) else v for v in entries]
-    kind = "datetime64[us]" if hasattr(plain[0], "hour") else "datetime64[D]"
-    return _of_dates(np.array(plain, dtype="datetime64[us]"), lambda found: found.astype(kind))
+    if entries and all(getattr(v, "tzinfo", None) for v in entries):
+        return _of_zone(entries)
+    kind = "datetime64[us]" if hasattr(entries[0], "hour") else "datetime64[D]"
+    return _of_dates(np.array(entries, dtype="datetime64[us]"), lambda found: found.astype(kind))
+
+
+def _of_zone(entries: Sequence[Any]) -> Times:
+    """Return dates with a time zone, that of the first: by its days where all begin one, or else by what has passed."""
+    zone = entries[0].tzinfo
+    local = np.array([v.astimezone(zone).replace(tzinfo=None) for v in entries], dtype="datetime64[us]")
+    by_day = bool((local == local.astype("datetime64[D]")).all())
+    passed = np.array([v.astimezone(UTC).replace(tzinfo=None) for v in entries], dtype="datetime64[us]")
+
+    def write(found: NDArray[np.datetime64]) -> NDArray[Any]:
+        plain = found.astype("datetime64[us]").tolist()
+        if not by_day:
+            out = [t.replace(tzinfo=UTC).astimezone(zone) for t in plain]
+        elif hasattr(zone, "localize"):  # pytz, whose zones have the first offset of their history otherwise
+            out = list(map(zone.localize, plain))
+        else:
+            out = [t.replace(tzinfo=zone) for t in plain]
+        return np.array([*out, None], dtype=object)[:-1]
+
+    return _of_dates(local if by_day else passed, write)
 
 
 def _of_numbers(given: NDArray[Any]) -> Times:
@@ -183,8 +208,8 @@ def _months(found: Sequence[re.Match[str]]) -> Times:
     wrong = next((one[0] for one in found if not 1 <= int(one[3]) <= 12), None)
     if wrong is not None:
         raise UnreadTimeError([one[0] for one in found].index(wrong), wrong)
-    sign = found[0][2]
-    texts = lambda n: np.array([f"{int(v) // 12}{sign}{int(v) % 12 + 1:02d}" for v in n.round()])  # noqa: E731
+    sign, width = found[0][2], min(len(one[3]) for one in found)
+    texts = lambda n: np.array([f"{int(v) // 12}{sign}{int(v) % 12 + 1:0{width}d}" for v in n.round()])  # noqa: E731
     return Times(np.array(numbers, dtype=np.float64), "month", texts)
 
 
@@ -195,11 +220,13 @@ def _years(found: Sequence[re.Match[str]]) -> Times:
 
 def _iso_dates(found: Sequence[re.Match[str]]) -> Times:
     texts = [f"{one[1]}-{one[3]:0>2}-{one[4]:0>2}{'T' + one[6] if one[6] else ''}" for one in found]
-    sign, clock = found[0][2], _clock([(one[5], one[6]) for one in found])
+    sign, zone, clock = found[0][2], found[0][7], _clock([(one[5], one[6]) for one in found])
+    width = min(len(part) for one in found for part in (one[3], one[4]))
 
     def write(dates: NDArray[np.datetime64]) -> NDArray[Any]:
-        days, hours = np.datetime_as_string(dates, unit="D"), clock(dates)
-        return np.array([day.replace("-", sign) + hour for day, hour in zip(days, hours, strict=True)])
+        days = [[int(part) for part in day.split("-")] for day in np.datetime_as_string(dates, unit="D").tolist()]
+        told = [f"{year:04d}{sign}{month:0{width}d}{sign}{day:0{width}d}" for year, month, day in days]
+        return np.array([day + hour + zone for day, hour in zip(told, clock(dates), strict=True)])
 
     return _of_dates(_parsed(texts, [one[0] for one in found]), write)
 
@@ -294,7 +321,21 @@ def times_ahead(times: Times, codes: NDArray[np.intp], n_steps: int) -> NDArray[
     return times.write(ahead.ravel()).reshape(ahead.shape)
 
 
-def lacking(numbers: Array, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array] | None:
+def length_of(step: float, unit: str) -> str:
+    """Return a length of time in words."""
+    if unit != "day":
+        return _counted(step, unit) if unit else f"{step:g}"
+    sizes = ((1.0, "day"), (1 / 24, "hour"), (1 / 1440, "minute"), (1 / 86400, "second"))
+    size, name = next((one for one in sizes if step >= 0.999 * one[0]), sizes[-1])
+    return _counted(step / size, name)
+
+
+def _counted(number: float, noun: str) -> str:
+    rounded = round(number, 2)
+    return f"{rounded:g} {noun}{'' if rounded == 1 else 's'}"
+
+
+def lacking(times: Times, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array] | None:
     """Return the sequences and times of the rows that lack between others, of rows in order; None where none does.
 
     Raises
@@ -302,6 +343,7 @@ def lacking(numbers: Array, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], 
     ValueError
         If steps are no multiples of the usual one, or very many rows lack.
     """
+    numbers = times.numbers
     inner, steps, _ = long_steps(numbers, codes)
     if not len(steps):
         return None
@@ -310,7 +352,8 @@ def lacking(numbers: Array, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], 
     whole = np.round(many)
     odd = np.flatnonzero((np.abs(many - whole) > UNEVEN) | (whole < 1))
     if len(odd):
-        raise ValueError(f"steps of {steps[odd[0]]:g} and {usual:g} are no multiples of each other")
+        one, other = length_of(float(steps[odd[0]]), times.unit), length_of(usual, times.unit)
+        raise ValueError(f"steps of {one} and {other} are no multiples of each other")
     added = whole.astype(np.int64) - 1
     if added.sum() > MOST_ADDED * len(numbers):
         raise ValueError(f"{added.sum():,} rows lack beside the {len(numbers):,} that are there")
