@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import majorant as mj
 
@@ -82,6 +84,21 @@ def test_a_warm_start_of_one_and_one_step_equals_two(covariance_type: str) -> No
         for n in (2, 3, 4):
             in_parts.fit(x)
             assert in_parts.log_likelihood_ == pytest.approx(model(n).fit(x).log_likelihood_, rel=1e-12)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "warm_start" in cls().get_params()])
+def test_a_warm_start_goes_two_steps_in_one_fit_or_in_two(cls: type[Any]) -> None:
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.normal(size=(100, 2)), random.normal(size=(100, 2)) + 2])
+    settings: dict[str, Any] = {"items": "normal"} if cls is mj.LatentClassAnalysis else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that few steps do not converge
+        model = make(cls, 2, tol=0.0, max_iter=2, warm_start=True, **settings)
+        before, of_two = clone(model).set_params(max_iter=1).fit(x), clone(model).set_params(max_iter=1).fit(x)
+        in_parts = before.fit(x).fit(x)
+        at_once = of_two.set_params(max_iter=2).fit(x)
+    assert in_parts.log_likelihood_ == pytest.approx(at_once.log_likelihood_, rel=1e-12)
+    assert at_once.n_iter_ == 2
 
 
 @pytest.mark.parametrize("model", ["gaussian", "classes", "markov"])

@@ -49,9 +49,10 @@ class InCoordinates:
 
     def in_words(self, size: float) -> str:
         """Return the number of rows or groups in words, or the weight where weights are not integers."""
+        number = f"{size:.1f}".removesuffix(".0")
         if self.is_grouped:
-            return f"{size:.1f} groups"
-        return f"{size:.1f} rows" if self.unit == 1.0 else f"a weight of {size * self.unit:.4g}"
+            return f"{number} groups"
+        return f"{number} rows" if self.unit == 1.0 else f"a weight of {size * self.unit:.4g}"
 
     @property
     def constant(self) -> float:
