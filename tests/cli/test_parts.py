@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,21 @@ def test_parts_are_the_whole(ending: str, majorant: Majorant) -> None:
         assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [1024, 1024, 952]
     else:
         assert Path(f"parts.{ending}").read_bytes() == Path(f"whole.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "xlsx", "parquet"])
+def test_whatever_is_kept_can_be_written(ending: str, majorant: Majorant) -> None:
+    few, hours = TABLE[:60], [timedelta(hours=i) for i in range(59)]
+    odd = few.with_columns(pl.Series("long", [*hours, None]), pl.lit(b"x").alias("raw"), pl.struct("a").alias("both"))
+    odd.write_parquet("odd.parquet")
+    kept = "long" if ending in ("xlsx", "parquet") else "long,raw,both"
+    assert majorant("fit", "kmeans", "odd.parquet", "--features", "a,b", "--k", "3", "--out", "run").status == 0
+    answer = majorant("predict", "run", "odd.parquet", "--keep", kept, "--out", f"kept.{ending}")
+    assert (answer.status, answer.err) == (0, "")
+    if ending in ("csv", "tsv"):
+        found = pl.read_csv(f"kept.{ending}", separator="," if ending == "csv" else "\t")
+        assert found["long"].to_list() == [*map(str, hours), None]
+        assert found["raw"][0] == "b'x'" and found["both"][0] == str({"a": few["a"][0]})
 
 
 @pytest.mark.usefixtures("many_parts")

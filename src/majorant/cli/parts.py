@@ -114,6 +114,7 @@ class PartWriter:
             self._sheet.append(frame)
         else:
             separator = "\t" if self._ending == ".tsv" else ","
+            frame = frame.with_columns(map(_as_text, (one for one in frame if not _is_plain(one.dtype))))
             frame = frame.with_columns(pl.col(pl.String).map_elements(unlike_formula, return_dtype=pl.String))
             frame.columns = [unlike_formula(name) for name in frame.columns]
             frame.write_csv(self._stream, separator=separator, include_header=self.n_rows == 0)
@@ -171,3 +172,12 @@ def write_table(columns: Mapping[str, Any], path: Path) -> None:
     """
     with replacing(path) as stream, closing(PartWriter(stream, path)) as writer:
         writer.append(columns)
+
+
+def _is_plain(dtype: pl.DataType) -> bool:
+    """Return whether polars writes such cells as text."""
+    return not (dtype.is_nested() or dtype in (pl.Duration, pl.Binary, pl.Object))
+
+
+def _as_text(column: pl.Series) -> pl.Series:
+    return pl.Series(column.name, [None if cell is None else str(cell) for cell in column.to_list()], dtype=pl.String)
