@@ -423,12 +423,21 @@ def test_no_fit_converges_to_a_likelihood_without_a_maximum(covariance_type: Any
 
 
 def test_a_summary_says_that_rows_do_not_carry_a_model() -> None:
-    """Where most runs agree, or rows are many, it says nothing."""
-    x = np.random.default_rng(2).normal(size=(60, 4))
-    told = " ".join(mj.GaussianMixture(3, random_state=0).fit(x).summary().look_out)
-    assert "60 rows are few for 44 parameters" in told and "('diag' has 26, 'tied' has 24, 'spherical' has 17)" in told
+    """Where every component has 1.5 rows for each parameter of its own, or shares its covariance, it says nothing."""
+    draws = np.random.default_rng(2)
+    x, groups = draws.normal(size=(60, 4)), np.concatenate([draws.normal(size=(60, 2)), draws.normal(20, 1, (8, 2))])
+    fitted = mj.GaussianMixture(3, random_state=0).fit(x)
+    few = fitted.weights_ * 60 < 1.5 * 15
+    (told,) = fitted.summary().look_out
+    assert told.startswith(f"{few.sum()} of 3 components have few rows for 15 parameters each") and 0 < few.sum() < 3
+    assert f"Try n_components={3 - few.sum()}, or covariance_type='tied' or 'diag' or 'spherical'" in told
+    (told,) = mj.GaussianMixture(2, random_state=0).fit(groups).summary().look_out
+    assert told.startswith(
+        "1 of 2 components have few rows for 6 parameters each, the smallest 8. Unless they lie apart"
+    )
+    assert not mj.GaussianMixture(2, covariance_type="tied", random_state=0).fit(groups).summary().look_out
     for seen, k in (
-        (x, 1),
+        (x[:15], 1),
         (np.concatenate([x[:30], x[30:] + 9]), 2),
         (np.random.default_rng(2).normal(size=(900, 2)), 3),
     ):

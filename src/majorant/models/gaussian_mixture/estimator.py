@@ -40,7 +40,6 @@ from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
 from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, search, tried, winner
 from majorant.models.gaussian_mixture.words import (
-    FEW_ROWS,
     components_block,
     degeneracy,
     few_rows_sentence,
@@ -441,12 +440,5 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             return Summary("Gaussian mixture, not fitted", counted(self.n_features_in_, "feature"), [parts], [])
         facts = [Fact("a row", self.lower_bound_, 4), Fact("covariances", self._kind.name)]
         summary = mixture_summary(self, facts, components_block(self._mixture(), self._feature_names()))
-        return replace(summary, look_out=[*summary.look_out, *self._few_rows()])
-
-    def _few_rows(self) -> list[str]:
-        """Return that the rows may not carry the model, where few runs of a search agreed on the best."""
-        search, k = self.search_, int(self.n_components)
-        agrees = sum(search.raced) == 0 or 2 * search.n_hits >= search.n_starts
-        if not self.regular_ or agrees or self.n_rows_ >= FEW_ROWS * self.n_parameters_:
-            return []
-        return [few_rows_sentence(self._kind, k, self.n_features_in_, self.n_rows_, self.n_parameters_)]
+        few = few_rows_sentence(self._kind, self.rank_, self.weights_ * self.n_rows_) if self.regular_ else ""
+        return replace(summary, look_out=[*summary.look_out, few] if few else summary.look_out)

@@ -10,12 +10,12 @@ from majorant.densities.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.solvers.covariance_types import COVARIANCES, SPHERICAL, Covariance
-from majorant.solvers.gaussian import Mixture
+from majorant.solvers.gaussian import Array, Mixture
 from majorant.summary import Block, Column, Table, counted
 
 MOST_SHOWN = 20
-FEW_ROWS = 5.0
-"""Rows for each parameter below which a summary may say that they are few."""
+FEW_ROWS = 1.5
+"""Rows of a component for each parameter of its own below which they are few: searches then rarely agree."""
 
 
 def rank_sentences(frames: Frames, kind: Covariance, names: Sequence[str] | None) -> list[str]:
@@ -48,20 +48,29 @@ def degeneracy(regularity: Regularity) -> str:
     return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
 
 
-def few_rows_sentence(kind: Covariance, k: int, d: int, n_rows: float, n_parameters: int) -> str:
-    """Return that rows are few for the parameters, and which types of covariances have fewer."""
-    sizes = {other.name: other.n_parameters(k, d) for other in COVARIANCES.values()}
-    own = kind.n_parameters(k, d)
-    fewer = sorted((n_parameters - own + size, name) for name, size in sizes.items() if size < own)
-    others = ", ".join(f"{name!r} has {size}" for size, name in reversed(fewer))
-    said = (
-        f"{n_rows:g} rows are few for {n_parameters} parameters, and few runs agree on the best solution: the rows may "
-        "not carry this model, and another random_state may end elsewhere. Try fewer components"
-    )
+def few_rows_sentence(kind: Covariance, d: int, sizes: Array) -> str:
+    """Return that components have few rows for their parameters, and which models are smaller; empty if none has.
+
+    Parameters
+    ----------
+    kind : Covariance
+    d : int
+        Columns of a covariance.
+    sizes : ndarray of shape (n_components,)
+        In rows.
+    """
+    k, of_covariance = len(sizes), kind.n_parameters(2, d) - kind.n_parameters(1, d)
+    n_parameters = 1 + d + of_covariance
+    n_few = int((sizes < FEW_ROWS * n_parameters).sum())
+    if k == 1 or of_covariance == 0 or n_few == 0:
+        return ""
+    fewer = [repr(other.name) for other in COVARIANCES.values() if other.n_parameters(k, d) < kind.n_parameters(k, d)]
+    simpler = f", or covariance_type={' or '.join(fewer)}" if fewer else ""
     return (
-        f"{said}, or covariances with fewer parameters ({others}): majorant.select compares them."
-        if others
-        else f"{said}."
+        f"{n_few} of {k} components have few rows for {n_parameters} parameters each, the smallest {sizes.min():.3g}. "
+        "Unless they lie apart from the others, which rows they fit is largely chance: the rows do not carry this "
+        f"model, and another random_state may end elsewhere. Try n_components={max(k - n_few, 1)}{simpler}: "
+        "majorant.select compares them."
     )
 
 
