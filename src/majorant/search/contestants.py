@@ -174,6 +174,15 @@ class Finishing(Protocol):
     def finished(self, rows: Any, runs: list[Run[Any]]) -> list[Run[Any]]: ...
 
 
+@runtime_checkable
+class Leaving(Protocol):
+    """A contest that may go on as another one, in which more solutions count."""
+
+    def leaves(self, best: Run[Any]) -> bool:
+        """Return whether it does, given the best solution so far."""
+        ...
+
+
 @dataclass(frozen=True)
 class Found(Generic[Theta]):
     """The result of a race, in the units of the fit.

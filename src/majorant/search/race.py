@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, is_stopped, kept_when_stopped, report_start, tell
 from majorant.engine.checkpoint import Entry, entered
-from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, entrants, raced_note
+from majorant.search.contestants import Contest, Finishing, Found, Leaving, Run, Theta, entrants, raced_note
 from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
 
 FIRST, ROUGH = 1e-7, 1e-8
@@ -69,12 +69,14 @@ class Race(Generic[Theta]):
                 self._keep(self._raced(rows, *self._entries(rows, number, draws)))
                 if number == 0 and self._bank and contest.has_rule:
                     self._look_beyond_the_rule(rows, draws)
-                here = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank).rank
+                leader = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank)
+                here = leader.rank
                 if here < (best[0], best[1] - self._same(best[1])):
                     best, improved = here, number
                 if is_stopped():
                     break
-                is_over = self._is_enough(number, improved)
+                is_left = isinstance(contest, Leaving) and contest.leaves(leader)
+                is_over = is_left or self._is_enough(number, improved)
                 if entry is not None:
                     next_one = plan.most_rounds if is_over else number + 1
                     entry.keep(self._state(draws) | {"rounds": (next_one, improved), "best": best})

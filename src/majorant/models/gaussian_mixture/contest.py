@@ -227,6 +227,10 @@ class GaussianContest(MixtureContest):
             return None
         return replace(other, first_starts=[("released", end.theta)])
 
+    def leaves(self, best: Run[Theta]) -> bool:
+        """Return whether a search goes on in other coordinates, where no solution counts in its own."""
+        return not best.is_regular and self.released(best) is not None
+
     def far_apart(self) -> GaussianContest:
         """Return the search with a floor relative to the covariance within groups, where these are far apart.
 
