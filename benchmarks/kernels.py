@@ -91,7 +91,8 @@ def _search(kernels: Any, x: Array, k: int) -> None:
 
 def gauss_cases(kernels: Any) -> Cases:
     """Gaussian mixtures."""
-    from majorant.solvers.gaussian import COVARIANCE_TYPES, m_step, moments
+    from majorant.solvers.covariance_types import COVARIANCE_TYPES
+    from majorant.solvers.gaussian import m_step, moments
 
     random = np.random.default_rng(2)
     for name, dtype in DTYPES.items():

@@ -40,10 +40,6 @@ const Kernels* choose() {
 
 const Kernels* kernels = nullptr;
 
-template <class T> const Table<T>& table();
-template <> const Table<float>& table<float>() { return kernels->f32; }
-template <> const Table<double>& table<double>() { return kernels->f64; }
-
 // Parameters of a mixture of regressions, and the sizes that they agree on.
 template <class V>
 void check_regressions(const Vec<V>& weights, const Mat<V>& coef, const Vec<V>& variances) {

@@ -7,10 +7,6 @@ using namespace majorant;
 
 namespace {
 
-template <class T> const Table<T>& table();
-template <> const Table<float>& table<float>() { return chosen()->f32; }
-template <> const Table<double>& table<double>() { return chosen()->f64; }
-
 // Arrays that belong to the caller, and stay as long as this does.
 template <class T>
 struct Medoids {

@@ -5,10 +5,6 @@ using namespace majorant;
 
 namespace {
 
-template <class T> const Table<T>& table();
-template <> const Table<float>& table<float>() { return chosen()->f32; }
-template <> const Table<double>& table<double>() { return chosen()->f64; }
-
 template <class T>
 void bind_rows(nb::module_& m) {
     using Out = std::optional<Mat<double>>;

@@ -8,10 +8,6 @@ using namespace majorant;
 
 namespace {
 
-template <class T> const Table<T>& table();
-template <> const Table<float>& table<float>() { return chosen()->f32; }
-template <> const Table<double>& table<double>() { return chosen()->f64; }
-
 // A copy of numbers of the search as an array of its own.
 template <class V>
 nb::object copied(const std::vector<V>& values, size_t rows, size_t columns, size_t stride) {

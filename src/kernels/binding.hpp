@@ -42,6 +42,14 @@ inline const double* data(const Weights& w, size_t n) {
 
 const majorant::Kernels* chosen();  // the kernels of the instruction set in use
 
+template <class T>
+const majorant::Table<T>& table() {
+    if constexpr (sizeof(T) == sizeof(float))
+        return chosen()->f32;
+    else
+        return chosen()->f64;
+}
+
 void bind_bags(nb::module_& m);
 void bind_box_searches(nb::module_& m);
 void bind_categories(nb::module_& m);
