@@ -168,7 +168,7 @@ def measured(name: str, size: tuple[int, int, int], peer: bool, limit: float) ->
         return {"over": True}
     if "ModuleNotFoundError" in done.stderr:
         return {"missing": True}
-    return {"failed": done.stderr.strip().splitlines()[-1]}
+    return {"failed": (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]}
 
 
 def exponent(sizes: list[int], seconds: list[float]) -> float | None:
