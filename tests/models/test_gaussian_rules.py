@@ -433,7 +433,7 @@ def test_a_summary_says_that_rows_do_not_carry_a_model() -> None:
     assert f"Try n_components={3 - few.sum()}, or covariance_type='tied' or 'diag' or 'spherical'" in told
     (told,) = mj.GaussianMixture(2, random_state=0).fit(groups).summary().look_out
     assert told.startswith(
-        "1 of 2 components have few rows for 6 parameters each, the smallest 8. Unless they lie apart"
+        "1 of 2 components has few rows for 6 parameters each, the smallest 8. Unless they lie apart"
     )
     assert not mj.GaussianMixture(2, covariance_type="tied", random_state=0).fit(groups).summary().look_out
     for seen, k in (

@@ -132,6 +132,23 @@ def test_columns_of_their_own_emissions_multiply() -> None:
     assert model.log_likelihood(x) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("name", ["probabilities", "x1_probabilities"])
+def test_categories_add_up_to_one(name: str) -> None:
+    own: dict[str, Any] = {"emission": "categorical", "probabilities": [[0.5, 0.4], [0.2, 0.3]]}
+    of_columns: dict[str, Any] = {"emission": ["categorical", "poisson"], "x2_rates": MEANS}
+    given = own if name == "probabilities" else {**of_columns, "x1_probabilities": own["probabilities"]}
+    with pytest.raises(ValueError, match=f"{name} must be probabilities that add up to 1"):
+        mj.HiddenMarkovModel.from_parameters(FIRST, STEPS, **given)
+
+
+def test_one_matrix_for_all_states() -> None:
+    tied: dict[str, Any] = {"covariance_type": "tied", "means": CENTRES}
+    one = mj.HiddenMarkovModel.from_parameters(FIRST, STEPS, covariances=MATRICES[0], **tied)
+    each = mj.HiddenMarkovModel.from_parameters(FIRST, STEPS, covariances=MATRICES[[0, 0]], **tied)
+    assert one.log_likelihood(PAIRS) == each.log_likelihood(PAIRS)
+    assert one.n_parameters_ == 3 + 4 + 3
+
+
 def test_a_fit_by_warm_start_begins_at_given_parameters() -> None:
     dice = [[1 / 6] * 6, [0.1] * 5 + [0.5]]
     model = mj.HiddenMarkovModel.from_parameters(
@@ -153,8 +170,12 @@ def test_a_fit_by_warm_start_begins_at_given_parameters() -> None:
         ({"covariances": None}, TypeError, "needs covariances"),
         ({"covariances": [[[1.0]], [[-1.0]]]}, ValueError, "covariances|estimates"),
         ({"covariances": [[[1.0]], [[np.nan]]]}, ValueError, "covariances must be finite numbers"),
+        ({"covariance_type": "tied", "covariances": [[[1.0]], [[9.0]]]}, ValueError, "one matrix for all states"),
+        ({"transitions": [[0.5, 0.5], [1.0]]}, ValueError, "transitions must be an array of numbers"),
+        ({"start_probabilities": ["a", "b"]}, ValueError, "start_probabilities must be an array of numbers"),
+        ({"means": [0.0, 1.0]}, ValueError, r"means must be of shape \(2, ...\), a row for each state; got \(2,\)"),
         ({"covariances": np.ones((2, 2, 2))}, ValueError, "covariances|estimates"),
-        ({"means": [[0.0]]}, ValueError, "means must be finite numbers with one entry or row for each of 2 states"),
+        ({"means": [[0.0]]}, ValueError, r"means must be of shape \(2, ...\)"),
         ({"rates": [[1.0], [2.0]]}, TypeError, "has means, covariances; got rates"),
         ({"emission": "switching_mean"}, ValueError, "fit it"),
         ({"emission": "normal"}, ValueError, "emission must be"),

@@ -67,7 +67,8 @@ def few_rows_sentence(kind: Covariance, d: int, sizes: Array) -> str:
     fewer = [repr(other.name) for other in COVARIANCES.values() if other.n_parameters(k, d) < kind.n_parameters(k, d)]
     simpler = f", or covariance_type={' or '.join(fewer)}" if fewer else ""
     return (
-        f"{n_few} of {k} components have few rows for {n_parameters} parameters each, the smallest {sizes.min():.3g}. "
+        f"{n_few} of {k} components {'has' if n_few == 1 else 'have'} few rows for {n_parameters} parameters each, the "
+        f"smallest {sizes.min():.3g}. "
         "Unless they lie apart from the others, which rows they fit is largely chance: the rows do not carry this "
         f"model, and another random_state may end elsewhere. Try n_components={max(k - n_few, 1)}{simpler}: "
         "majorant.select compares them."

@@ -37,7 +37,7 @@ def give(
             f"transitions must be of shape (k, k) and start_probabilities of shape (k,); got {steps.shape} and "
             f"{first.shape}"
         )
-    given = {name: _numbers(name, value, k) for name, value in estimates.items()}
+    given = {name: _of_states(name, value, k, model) for name, value in estimates.items()}
     model.n_components, model.fit_intercept = k, "coef" not in given or "intercept" in given
     model.emissions_ = _emissions(model, given)
     model.n_features_in_ = sum(one.n_features for one in model.emissions_)
@@ -61,7 +61,7 @@ def give(
     try:
         check_estimates(model)
     except SavedModelError as error:
-        raise ValueError(f"the estimates do not fit each other: {error}") from error
+        raise ValueError(f"the given parameters make no hidden Markov model: {error}") from error
     return model
 
 
@@ -88,17 +88,38 @@ def _in_own_units(one: Emission, probabilities: Array | None) -> Emission:
     return replace(one, centre=np.zeros(one.n_features), scale=np.ones(one.n_features))
 
 
-def _numbers(name: str, value: ArrayLike, k: int) -> Array:
-    found = np.asarray(value, dtype=np.float64)
-    if found.ndim < 1 or len(found) != k or not np.isfinite(found).all():
-        raise ValueError(
-            f"{name} must be finite numbers with one entry or row for each of {k} states; got {briefly(value)}"
-        )
+def _read(name: str, value: ArrayLike) -> Array:
+    """Return finite numbers."""
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} must be an array of numbers; got {briefly(value)}") from error
+    if not np.isfinite(found).all():
+        raise ValueError(f"{name} must be finite numbers; got {briefly(value)}")
+    return found
+
+
+def _of_states(name: str, value: ArrayLike, k: int, model: HiddenMarkovModel) -> Array:
+    """Return an estimate of every state: one row of each, or a number of each where a state has one alone."""
+    found = _read(name, value)
+    if name == "covariances" and model.covariance_type == "tied":
+        if found.ndim == 2:  # one for all
+            found = np.repeat(found[None], k, axis=0)
+        if not (found == found[:1]).all():
+            raise ValueError("covariance_type='tied' has one matrix for all states; those given differ")
+    one_each = name in ("intercept", "variances", "degrees_of_freedom") or (
+        name == "covariances" and model.covariance_type == "spherical"
+    )
+    if (found.ndim < 2 and not one_each) or len(np.atleast_1d(found)) != k:
+        shape = f"({k},)" if one_each else f"({k}, ...), a row for each state"
+        raise ValueError(f"{name} must be of shape {shape}; got {found.shape}")
+    if name.endswith("probabilities") and model.emission != "bernoulli" and found.shape[1] > 1:
+        return _probabilities(name, found, 2)
     return found
 
 
 def _probabilities(name: str, value: ArrayLike, n_axes: int) -> Array:
-    found = np.asarray(value, dtype=np.float64)
+    found = _read(name, value)
     if found.ndim != n_axes or not (found >= 0).all() or not (abs(found.sum(axis=-1) - 1) <= 1e-9).all():
         raise ValueError(f"{name} must be probabilities that add up to 1; got {briefly(value)}")
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
