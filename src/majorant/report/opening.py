@@ -22,6 +22,7 @@ from majorant.report.words.grammar import capital, counted, in_prose, listed, op
 from majorant.search.record import named
 
 Fact = tuple[str, str, str]
+MOST_SIZES_IN_LEDE, MOST_WEIGHTS_IN_LEDE, MOST_IN_LEDE = 6, 6, 3
 
 
 def shape_fact(fit: Fit) -> Fact:
@@ -70,9 +71,6 @@ def _of_rows(fit: Fit, n: int, parts: str, lede: str, told: tuple[Fact, ...], un
 def _of_partition(partition: Partition, lede: str, told: tuple[Fact, ...]) -> Header:
     n = partition.n_rows - partition.n_lacking
     return _of_rows(partition, n, counted(partition.k, partition.part), lede, told)
-
-
-MOST_SIZES_IN_LEDE = 6
 
 
 def clustering_header(clustering: Clustering) -> Header:
@@ -143,16 +141,11 @@ def _trust(clustering: Clustering) -> str:
     return f"{claim}, and {hits} {verb(search.n_hits, 'agrees', 'agree')} on these."
 
 
-MOST_WEIGHTS_IN_LEDE = 6
-SMALL = 0.05
-NOT_DETERMINED = "no solution was found whose components all have a shape that the rows determine"
-
-
 def mixture_lede(mixture: Mixture) -> str:
     """State the weights, how clearly rows belong to components, and how reliable the fit is."""
     if not mixture.regular:
         return (
-            f"<strong>This fit is degenerate</strong>: {what_sets_it(mixture)} "
+            f"<strong>This fit is degenerate</strong>: {escaped(mixture.why_degenerate)}. "
             "Its likelihood and criteria say nothing about the data."
         )
     return f"{_shares(mixture)} {search_words.agreement(mixture.search)}"
@@ -176,12 +169,6 @@ def _shares(mixture: Mixture) -> str:
     belong = verb(mixture.n_clear, "belongs", "belong")
     who = f"{capital(counted(mixture.k, mixture.part))} {weights}"
     return f"{who}: {clear} {belong} to one with a probability above {CLEAR:.1f}."
-
-
-def what_sets_it(mixture: Mixture) -> str:
-    """State the model's own warning, or the general reason."""
-    said = str(getattr(mixture.run.estimator, "degeneracy_", "")) or NOT_DETERMINED
-    return f"{escaped(said)}."
 
 
 def latent_class_analysis_header(classes: LatentClasses) -> Header:
@@ -211,9 +198,6 @@ def classification_header(classification: Classification) -> Header:
     )
     lede += f" {search_words.agreement(classification.search)}"
     return _of_rows(classification, classification.n_units, counted(n, "class"), lede, told, unit)
-
-
-MOST_IN_LEDE = 3
 
 
 def regression_header(regression: Regression) -> Header:

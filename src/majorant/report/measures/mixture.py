@@ -20,6 +20,11 @@ from majorant.solvers.normals import deviations_of, normals_of
 
 CLEAR = 0.9
 """Probability above which a row's component counts as clear."""
+SHARE = 0.9
+"""Mass of a component within its ellipse."""
+MOST_WORK = 1e8
+"""Squared number of parameters times rows up to which intervals are computed for the page."""
+NOT_DETERMINED = "no solution was found whose components all have a shape that the rows determine"
 
 
 @dataclass(frozen=True)
@@ -112,12 +117,6 @@ class Memberships(Fit):
         return row + 1 if self.run.rows is None else int(self.run.rows[row])
 
 
-SHARE = 0.9
-"""Mass of a component within its ellipse."""
-MOST_WORK = 1e8
-"""Squared number of parameters times rows up to which intervals are computed for the page."""
-
-
 @dataclass(frozen=True)
 class Mixture(Memberships, Partition):
     """A mixture, with normal components or any others."""
@@ -159,6 +158,11 @@ class Mixture(Memberships, Partition):
             best = "the mean and covariance of the rows" if self.is_normal else "the frequencies of the rows"
             return f"One component has its best place at {best}, so no better one exists."
         return ""
+
+    @property
+    def why_degenerate(self) -> str:
+        """The model's own warning, or the general reason."""
+        return str(getattr(self.run.estimator, "degeneracy_", "")) or NOT_DETERMINED
 
     @property
     def n_missing(self) -> int:

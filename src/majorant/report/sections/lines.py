@@ -17,7 +17,6 @@ from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.mixture import CLEAR
 from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.section import Section
-from majorant.report.sections import lines as words
 from majorant.report.words.grammar import capital, counted, in_prose, verb
 from majorant.results.silhouettes import thinned_rows
 
@@ -26,6 +25,10 @@ BAND = 1.96
 """Standard deviations of the noise on either side of a line."""
 ROOM_FOR_BANDS = 0.25
 """Largest extension of the vertical axis for lines and bands, as a share of the range of the rows."""
+MANY = 0.2
+"""Share of rows with different components from which on two solutions count as different."""
+MOST_POINTS, MOST_IN_PANELS, MOST_IN_OPTIMA = 1200, 800, 300
+MOST_PANELS = 9
 
 
 @dataclass(frozen=True)
@@ -111,10 +114,6 @@ def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -
     for j, y in enumerate(spread(heights, [18.0] * drawn.k, top - 9, bottom + 9).tolist()):
         css = name_class(component_class(j, drawn.k))
         canvas.text(x, y, f"Component {j + 1}", f"{css} halo", anchor="end")
-
-
-MOST_POINTS, MOST_IN_PANELS = 1200, 800
-MOST_PANELS = 9
 
 
 def fit_section(regression: Regression) -> Section | None:
@@ -255,9 +254,6 @@ def axis_names(regression: Regression) -> tuple[str, str]:
     return regression.run.feature_names[regression.main_feature], y + held
 
 
-MOST_IN_OPTIMA = 300
-
-
 def optima_section(regression: Regression) -> Section | None:
     """Build the section; None if the fit is the only solution found, or components are not lines."""
     if not regression.has_lines:
@@ -266,7 +262,7 @@ def optima_section(regression: Regression) -> Section | None:
     if len(solutions) < 2:
         return None
     drawn = [drawn_of(regression, solution, MOST_IN_OPTIMA) for solution in solutions]
-    names = words.axis_names(regression)
+    names = axis_names(regression)
     return Section(
         "optima",
         "The other optima",
@@ -290,10 +286,6 @@ def draw_optima(size: Size, solutions: Sequence[Optimum], drawn: Sequence[Drawn]
         y_title=y_name,
         height=195.0,
     )
-
-
-MANY = 0.2
-"""Share of rows with different components from which on two solutions count as different."""
 
 
 def optima_headline(regression: Regression) -> str:

@@ -23,10 +23,15 @@ from majorant.report.html import column_name
 from majorant.report.measures.partition import BestPair, Partition
 from majorant.report.numbers import between
 from majorant.report.section import Section
-from majorant.report.sections import pair as words
 from majorant.report.sections.profiles import largest_parts, shown_of
 from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
 from majorant.results.silhouettes import thinned_rows
+
+MOST_POINTS, MOST_ROWS = 1500, 600
+MOST_PANELS = 12
+MOST_CUTS = 4
+EDGE = 62.0
+BASE, REACH = 150.0, 100.0
 
 
 def density(values: NDArray[np.float64], low: float, high: float, n_points: int = 70) -> NDArray[np.float64]:
@@ -42,11 +47,6 @@ def density(values: NDArray[np.float64], low: float, high: float, n_points: int 
     scaled = (at[:, None] - values[None, :]) / bandwidth
     heights = np.exp(-0.5 * scaled**2).mean(axis=1) / (bandwidth * np.sqrt(2 * np.pi))
     return np.column_stack([at, heights])
-
-
-MOST_POINTS = 1500
-MOST_PANELS = 12
-EDGE = 62.0
 
 
 @dataclass(frozen=True)
@@ -233,9 +233,6 @@ def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale
         canvas.text(x, y + 4, name, f"text-{component_class(j, k)} strong-weight halo", anchor="middle")
 
 
-MOST_CUTS = 4
-
-
 def headline(partition: Partition) -> str:
     """State how well two features separate the parts, in one sentence."""
     pair = partition.pair
@@ -307,10 +304,6 @@ def _reading(partition: Partition, parts_shown: int) -> str:
     )
 
 
-MOST_ROWS = 600
-BASE, REACH = 150.0, 100.0
-
-
 def strip_section(partition: Partition) -> Section | None:
     """Build the section, or return None unless the table has one feature and two parts or more."""
     if partition.n_features != 1 or len(partition.used) < 2:
@@ -326,7 +319,7 @@ def strip_section(partition: Partition) -> Section | None:
     return Section(
         "pair",
         "The one feature",
-        words.strip_headline(cuts, name, partition.parts),
+        strip_headline(cuts, name, partition.parts),
         notes,
         figure(
             "strip",

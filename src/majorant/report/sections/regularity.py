@@ -7,9 +7,15 @@ from majorant.report import numbers
 from majorant.report.html import escaped, facts
 from majorant.report.measures.mixture import Mixture
 from majorant.report.measures.regression import Regression
-from majorant.report.opening import what_sets_it
 from majorant.report.section import Section
 from majorant.report.words.grammar import capital, listed
+
+DEGENERATE = "This fit is degenerate: nothing follows from its likelihood."
+EXACT = "One line fits every row exactly, so there is nothing left for several lines to share."
+WHY = (
+    "With noise of its own, a component on few rows of one line can raise the likelihood to any height, so a higher "
+    "one is not a better one."
+)
 
 
 def regularity_section(mixture: Mixture) -> Section | None:
@@ -26,14 +32,6 @@ def regularity_section(mixture: Mixture) -> Section | None:
         ("Smallest component", str(smallest + 1), f"{mixture.effective_sizes[smallest]:.1f} rows"),
     ]
     return Section("regularity", "Warning", DEGENERATE, degenerate_notes(mixture), facts(figures, "four-figures"))
-
-
-DEGENERATE = "This fit is degenerate: nothing follows from its likelihood."
-EXACT = "One line fits every row exactly, so there is nothing left for several lines to share."
-WHY = (
-    "With noise of its own, a component on few rows of one line can raise the likelihood to any height, so a higher "
-    "one is not a better one."
-)
 
 
 def left_out_section(regression: Regression) -> Section | None:
@@ -116,8 +114,8 @@ def _notes(regression: Regression) -> list[str]:
 def degenerate_notes(mixture: Mixture) -> list[str]:
     """Explain why a fit is degenerate, and what to do."""
     texts = [
-        f"<b>What happened:</b> {what_sets_it(mixture)} The likelihood of a mixture grows without limit when a "
-        f"{mixture.part} collapses on few rows or on a plane.",
+        f"<b>What happened:</b> {escaped(mixture.why_degenerate)}. The likelihood of a mixture grows without limit "
+        f"when a {mixture.part} collapses on few rows or on a plane.",
         f"<b>What to do:</b> try fewer {mixture.parts}, a simpler covariance_type (tied or diag), or more rows. Rows "
         "that repeat and columns that are functions of others are the usual cause.",
     ]
