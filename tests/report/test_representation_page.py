@@ -118,6 +118,16 @@ def test_classes_along_one_component_are_told_by_their_means() -> None:
     assert "mean divergence between" not in page and "made a distribution" not in page
 
 
+@pytest.mark.parametrize(("response", "told"), [(0.5, ""), (5.0, "<small>of views, 5.00 of the response</small>")])
+def test_the_penalties_of_both_blocks_are_told(response: float, told: str) -> None:
+    g = np.random.default_rng(5)
+    X = g.normal(size=(60, 4)) + g.normal(size=(60, 1))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    model = mj.HarmoniumClassifier(2, loss="log", l2={"views": 0.5, "response": response}).fit(X, y)
+    page = html_report(Run(model, X, ("a", "b", "c", "d"), "t.csv", "", y=y))
+    assert f"<dt>Penalty</dt><dd>0.500{told}</dd>" in page
+
+
 def test_a_target_of_numbers_is_told_with_its_r2_on_the_rows_of_the_fit() -> None:
     run = run_of("a rating")
     page = html_report(run)

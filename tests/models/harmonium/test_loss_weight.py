@@ -99,19 +99,23 @@ def test_blocks_of_one_penalty_are_one_penalty() -> None:
         np.testing.assert_array_equal(plain.components_, blocks.components_)
         strict = mj.HarmoniumClassifier(2, loss=loss, l2={"views": 0.5, "response": 50.0}).fit(X, y)
         assert np.linalg.norm(strict.label_components_) < np.linalg.norm(plain.label_components_)
+        told, by_block = (" ".join(str(model.summary()).split()) for model in (blocks, strict))
+        assert "l2 0.5" in told and "of the response" not in told
+        assert "l2 of views 0.5" in by_block and "l2 of the response 50" in by_block
 
 
 @pytest.mark.parametrize(
-    ("l2", "message"),
+    ("l2", "error", "message"),
     [
-        ({"views": 1.0}, "must have the keys 'views' and 'response'; got"),
-        ({"views": 1.0, "response": "auto"}, "two numbers"),
-        ({"views": 0.0, "response": 1.0}, r"l2\['views'\] must be positive"),
+        ({"views": 1.0}, ValueError, "must have the keys 'views' and 'response'; got"),
+        ({"views": 1.0, "response": "auto"}, TypeError, r"l2\['response'\] must be a number; got 'auto'"),
+        ({"views": "1", "response": 1.0}, TypeError, r"l2\['views'\] must be a number; got '1'"),
+        ({"views": 0.0, "response": 1.0}, ValueError, r"l2\['views'\] must be between 1e-12 and 1e\+12; got 0.0"),
     ],
 )
-def test_penalties_by_block_that_cannot_be(l2: dict[str, Any], message: str) -> None:
+def test_penalties_by_block_that_cannot_be(l2: dict[str, Any], error: type[Exception], message: str) -> None:
     X, y = np.eye(4), np.array([0, 1, 0, 1])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(error, match=message):
         mj.HarmoniumClassifier(2, l2=l2).fit(X, y)
     with pytest.raises(TypeError, match="l2 must be a number"):
         mj.Harmonium(2, l2=l2).fit(X)

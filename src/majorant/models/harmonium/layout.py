@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import expit
 
 from majorant._numbers import briefly
-from majorant._validation import check_auto, is_missing
+from majorant._validation import check_auto, check_real, is_missing
 from majorant.models.harmonium.structure import Structure
 from majorant.registry import value_class
 
@@ -382,9 +382,8 @@ def penalties(l2: Any) -> tuple[float | str, float]:
         return check_auto("l2", l2) or "auto", 1.0
     if set(l2) != {"views", "response"}:
         raise ValueError(f"l2 by block must have the keys 'views' and 'response'; got {briefly(dict(l2))}")
-    views, response = (check_auto(f"l2[{block!r}]", l2[block]) for block in ("views", "response"))
-    if views is None or response is None:
-        raise ValueError("l2 by block must hold two numbers, as what is held out chooses one: give l2='auto'")
+    names = ("views", "response")
+    views, response = (check_real(f"l2[{name!r}]", l2[name], low=1e-12, high=1e12) for name in names)
     return views, response / views
 
 

@@ -187,11 +187,15 @@ def view_weights(model: Any) -> Array:
 
 def harmonium_summary(model: Any) -> Summary:
     """Summarise a fit: search report, fit, views, and the columns with the largest weights in each component."""
+    response = model.supervision_.penalty
+    l2 = [Fact("l2", model.l2_, 4)]
+    if response != 1:
+        l2 = [Fact("l2 of views", model.l2_, 4), Fact("l2 of the response", response * model.l2_, 4)]
     facts = Facts(
         "fit",
         [
             Fact(model.search_.objective_name, model.objective_, 5),
-            Fact("l2", model.l2_, 4),
+            *l2,
             Fact("largest l2", model.largest_l2_, 4),
         ],
         [Fact("rows", model.n_samples_), Fact("components", model.rank_), Fact("allowed", model.n_allowed_)],

@@ -220,10 +220,12 @@ def optimality_section(fit: Fit) -> Section | None:
     model, certificate = representation.model, representation.model.certificate_
     eigenvalue = numbers.DASH if certificate.eigenvalue is None else numbers.distance(certificate.eigenvalue)
     most = numbers.DASH if certificate.method == "cd" else numbers.distance(model.largest_l2_)
+    ratio = model.supervision_.penalty
+    response = "" if ratio == 1 else f"of views, {numbers.distance(ratio * model.l2_)} of the response"
     figures = [
         ("Components", numbers.integer(certificate.rank), representation.of_how_many),
         ("Smallest eigenvalue", eigenvalue, ""),
-        ("Penalty", numbers.distance(model.l2_), ""),
+        ("Penalty", numbers.distance(model.l2_), response),
         ("No component from", most, ""),
     ]
     return Section(
