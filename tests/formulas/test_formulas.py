@@ -137,6 +137,8 @@ B = np.array(I % 4 > 1)
         ("I(b + (x > 0))", {"I(b + (x > 0))": B * 1 + (TABLE["x"] > 0) * 1}),
         ("0 + I(~b)", {"I(~b)[False]": B, "I(~b)[True]": ~B}),
         ("I(b & (x > 0))", {"I(b & (x > 0))[T.True]": B & (TABLE["x"] > 0)}),
+        ("I(I(b) | ~(b & TRUE & (x > 0)))", {"I(I(b) | ~(b & TRUE & (x > 0)))[T.True]": B | ~(B & (TABLE["x"] > 0))}),
+        ("I(~True * x + (~(2 > 1) | b))", {"I(~True * x + (~(2 > 1) | b))": B}),
         ("I(-b / 2)", {"I(-b / 2)": B / -2.0}),
         ("factor(b)", {"factor(b)[T.True]": B}),
     ],
@@ -185,6 +187,17 @@ def test_within_is_an_interaction_as_in_r(text: str, same: str) -> None:
         ("y ~ I(x > 0 & z > 3)", "comparisons beside & and | stand in parentheses, as in I((x > 0) & (z > 0))"),
         ("y ~ I(0 < x < 1)", "comparisons beside & and | stand in parentheses"),
         ("y ~ I(!(x > 0))", "not is written ~, as in I(~b)"),
+        (
+            "y ~ I((x > 0) & z)",
+            "I((x > 0) & z): & joins truth values, and z holds none: write a comparison such as (z != 0)",
+        ),
+        ("y ~ x + I(b & 2)", "I(b & 2): & joins truth values, and 2 holds none: write TRUE or FALSE"),
+        ("y ~ I((b & (x > 0)) | 2)", "I(b & (x > 0) | 2): | joins truth values, and 2 holds none: write TRUE or FALSE"),
+        ("y ~ exp(~x)", "I(~x): ~ negates truth values, and x holds none: write a comparison such as (x != 0)"),
+        ("y ~ I(b & `a b`)", "write a comparison such as (`a b` != 0)"),
+        ("y ~ I(b & g)", "& joins truth values, and g holds none"),
+        ("y ~ I(b & (x + (z > 3)))", "and x + (z > 3) holds none: write a comparison such as (x + (z > 3) != 0)"),
+        ("I(b | x) ~ z", "| joins truth values, and x holds none"),
         ("y ~ I(x, z)", "I takes 1 argument in a formula"),
         ("y ~ poly(z, 6)", "poly(z, 6) cannot be computed: degree 6 needs at least 7 different values"),
         ("y ~ g %in% (h + z)", "must name columns right of %in%: write g:h:k for R's g %in% (h + k)"),
@@ -246,11 +259,12 @@ def test_within_is_an_interaction_as_in_r(text: str, same: str) -> None:
     ],
 )
 def test_formulas_that_are_none(text: str, words: str) -> None:
-    before = TABLE.copy()
+    table = TABLE.assign(b=B)
+    before = table.copy()
     with pytest.raises((ValueError, TypeError)) as error:
-        Formula.learn(text, TABLE)
+        Formula.learn(text, table)
     assert words in str(error.value)
-    pd.testing.assert_frame_equal(TABLE, before)
+    pd.testing.assert_frame_equal(table, before)
 
 
 def test_what_r_calls_constants() -> None:

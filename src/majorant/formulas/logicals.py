@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from majorant.formulas.names import show
+
 
 def with_logicals(code: ast.Expression, columns: Collection[str]) -> ast.Expression:
     """Return checked code in which truth values are numbers wherever something is computed of them.
@@ -17,6 +19,11 @@ def with_logicals(code: ast.Expression, columns: Collection[str]) -> ast.Express
     code : ast.Expression
     columns : collection of str
         Names in the code of columns of truth values.
+
+    Raises
+    ------
+    ValueError
+        If ``&``, ``|`` or ``~`` stands beside what is no truth value.
     """
     found: ast.Expression = _Numbers(columns).visit(code)
     return found
@@ -35,15 +42,21 @@ class _Numbers(ast.NodeTransformer):
         return _call("truth_", name) if name.id in self.columns else name
 
     def visit_BinOp(self, operation: ast.BinOp) -> ast.expr:
+        if isinstance(operation.op, ast.BitAnd | ast.BitOr):
+            whole = show(ast.unparse(operation))
+            does = "& joins" if isinstance(operation.op, ast.BitAnd) else "| joins"
+            operation.left, operation.right = (self._truth(o, whole, does) for o in (operation.left, operation.right))
+            return operation
         self.generic_visit(operation)
-        if not isinstance(operation.op, ast.BitAnd | ast.BitOr):
-            operation.left, operation.right = _as_number(operation.left), _as_number(operation.right)
+        operation.left, operation.right = _as_number(operation.left), _as_number(operation.right)
         return operation
 
     def visit_UnaryOp(self, operation: ast.UnaryOp) -> ast.expr:
+        if isinstance(operation.op, ast.Invert):
+            operation.operand = self._truth(operation.operand, show(ast.unparse(operation)), "~ negates")
+            return operation
         self.generic_visit(operation)
-        if not isinstance(operation.op, ast.Invert):
-            operation.operand = _as_number(operation.operand)
+        operation.operand = _as_number(operation.operand)
         return operation
 
     def visit_Call(self, call: ast.Call) -> ast.expr:
@@ -54,6 +67,18 @@ class _Numbers(ast.NodeTransformer):
         if name not in ("I", "C", "factor"):
             call.args = list(map(_as_number, call.args))
         return call
+
+    def _truth(self, operand: ast.expr, whole: str, does: str) -> ast.expr:
+        """Return an operand of ``&``, ``|`` or ``~`` as truth values."""
+        written = show(ast.unparse(operand))
+        while isinstance(operand, ast.Call) and isinstance(operand.func, ast.Name) and operand.func.id == "I":
+            operand = operand.args[0]
+        is_constant = written in ("True", "False", "TRUE", "FALSE")
+        found = operand if is_constant else self.visit(operand)
+        if not (is_constant or _is_logical(found)):
+            example = "TRUE or FALSE" if isinstance(operand, ast.Constant) else f"a comparison such as ({written} != 0)"
+            raise ValueError(f"I({whole}): {does} truth values, and {written} holds none: write {example}")
+        return _call("truth_", found)
 
 
 def _is_logical(node: ast.expr) -> bool:
