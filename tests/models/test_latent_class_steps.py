@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.models.latent_class_analysis.effects import DistalOutcome
+from majorant.models.latent_class_analysis.later import OutcomeUnits, outcome
 from majorant.models.latent_class_analysis.steps import _evidence
 
 METHODS = [("ml", "proportional"), ("ml", "modal"), ("bch", "modal"), ("bch", "proportional"), ("two-step", "modal")]
@@ -288,7 +289,12 @@ def test_an_outcome_that_each_class_answers_in_its_own_way_has_no_error_and_is_n
 
 @pytest.mark.parametrize(
     ("values", "kind", "nearest"),
-    [(["no", "yes"], "auto", [0.0, 1.0]), ([0, 3], "count", [0.0, 3.0]), ([-1.5, 2.5], "auto", [-1.5, 2.5])],
+    [
+        (["no", "yes"], "auto", [0.0, 1.0]),
+        ([0, 3], "count", [0.0, 3.0]),
+        ([-1.5, 2.5], "auto", [-1.5, 2.5]),
+        ([-1.5e-12, 2.5e-12], "auto", [-1.5e-12, 2.5e-12]),
+    ],
 )
 def test_what_bch_puts_beyond_all_values_is_told_and_has_no_interval(values: Any, kind: str, nearest: Any) -> None:
     """An outcome that follows the assignment and not the class, as far as it goes: BCH corrects it too far."""
@@ -304,8 +310,37 @@ def test_what_bch_puts_beyond_all_values_is_told_and_has_no_interval(values: Any
     weights = given @ np.linalg.inv(table / table.sum(axis=1, keepdims=True))
     shares = weights.T @ at / weights.sum(axis=0)
     assert shares[0] < 0 and shares[1] > 1
-    np.testing.assert_allclose(found.estimates[[1 - no, no], -1], nearest, atol=1e-12)
+    np.testing.assert_allclose(found.estimates[[1 - no, no], -1], nearest, atol=1e-12 * max(nearest))
+    assert np.isnan(found.test()[2]) and found.differences()["p_value"].isna().all()
     assert np.isnan(found.standard_errors).all() and found.to_frame()[["low", "high"]].isna().all(axis=None)
+
+
+def test_a_class_that_bch_puts_beyond_its_range_has_the_nearest_estimates_and_no_tests() -> None:
+    root = np.random.default_rng(0).normal(size=(9, 9))
+    covariance = root @ root.T / 100
+    shares = np.array([[-0.3, 0.5, 0.8], [0.2, 0.3, 0.5], [0.5, 0.25, 0.25]])
+    units = OutcomeUnits("categorical", ("a", "b", "c"), 0.0, 1.0, 0.0, 1.0)
+    with pytest.warns(UserWarning, match=r"share of 'a' in class 1 \(-0.3\) .* All shares of such a class"):
+        found = outcome(units, 3, shares.ravel(), covariance, covariance, "bch", 100.0, "")
+    np.testing.assert_allclose(found.estimates, [[0, 0.35, 0.65], *shares[1:]], atol=1e-12)
+    assert np.isnan([found.standard_errors[0], found.uncorrected_errors[0]]).all()
+    np.testing.assert_allclose(found.standard_errors[1:].ravel(), np.sqrt(np.diag(covariance)[3:]))
+    apart = shares[2, :2] - shares[1, :2]
+    one, other, both = covariance[6:8, 6:8], covariance[3:5, 3:5], covariance[6:8, 3:5]
+    statistic = apart @ np.linalg.solve(one + other - both - both.T, apart)
+    np.testing.assert_allclose(found.differences()["statistic"], [np.nan, np.nan, statistic])
+    assert np.isnan([found.test().statistic, found.test().p_value]).all()
+    means = np.array([4.5, 1.0, 2.0])
+    with pytest.warns(UserWarning, match=r"the mean in class 1 \(4.5\) .* Such estimates"):
+        found = outcome(
+            OutcomeUnits("normal", (), 0.0, 1.0, 0.0, 4.0), 3, means, covariance, covariance, "bch", 9.0, ""
+        )
+    error = np.sqrt(covariance[1, 1] + covariance[2, 2] - 2 * covariance[1, 2])
+    pairs = found.differences()
+    np.testing.assert_allclose(pairs["difference"], [-3, -2, 1])
+    np.testing.assert_allclose(pairs["standard_error"], [np.nan, np.nan, error])
+    np.testing.assert_allclose(pairs["statistic"], [np.nan, np.nan, 1 / error**2])
+    assert pairs["p_value"].isna().tolist() == [True, True, False]
 
 
 def test_intervals_of_shares_and_counts_are_what_these_can_be() -> None:

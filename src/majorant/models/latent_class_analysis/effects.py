@@ -112,9 +112,9 @@ class DistalOutcome:
     estimates : ndarray of shape (n_components, 1 or levels)
         Means, or shares of the levels.
     standard_errors, uncorrected_errors : ndarray of the same shape
-        NaN for a share of 0 or 1, at the edge of its range, and for what BCH's weights put beyond it.
+        NaN for a share of 0 or 1, at the edge of its range, and in a class that BCH's weights put beyond it.
     covariance : ndarray
-        Of the estimates, class by class.
+        Of the estimates, class by class; NaN in a class that BCH's weights put beyond its range.
     kind : {"normal", "count", "categorical"}
     n_rows : float
         Rows that have an outcome; the others are left out of this step, not of the classes.
@@ -136,7 +136,8 @@ class DistalOutcome:
         """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
 
         Directions without a variance that could be told from rounding are left out, with their degrees of freedom; NaN
-        where classes differ along one, as they do where each answers in its own way without exception.
+        where classes differ along one, as they do where each answers in its own way without exception, or where BCH's
+        weights put a class beyond its range.
 
         Raises
         ------
@@ -154,7 +155,8 @@ class DistalOutcome:
         for a, b in combinations(range(len(self.estimates)), 2):
             contrast = np.eye(len(self.estimates))[b] - np.eye(len(self.estimates))[a]
             apart = float(contrast @ self.estimates[:, 0])
-            error = float(np.sqrt(max(contrast @ self.covariance @ contrast, 0.0))) if not self.levels else np.nan
+            own = self.covariance[np.ix_([a, b], [a, b])]
+            error = np.nan if self.levels else float(np.sqrt(np.maximum(own.trace() - own[0, 1] - own[1, 0], 0.0)))
             rows.append((b + 1, a + 1, apart, error, *self._wald(contrast[None])))
         heads = ("class", "against", "difference", "standard_error", "statistic", "df", "p_value")
         of_shares = heads[2:4] if self.levels else ()
@@ -165,7 +167,9 @@ class DistalOutcome:
         c = self.estimates.shape[1]
         contrast = np.kron(classes, np.eye(c)[: max(c - 1, 1)])
         apart = contrast @ self.estimates.ravel()
-        return wald(apart, contrast @ self.covariance @ contrast.T, float(np.abs(self.estimates).max()))
+        at = np.flatnonzero(contrast.any(axis=0))  # a class without errors leaves the others' tests as they are
+        own = contrast[:, at] @ self.covariance[np.ix_(at, at)] @ contrast[:, at].T
+        return wald(apart, own, float(np.abs(self.estimates).max()))
 
     def _intervals(self, level: float) -> tuple[Array, Array]:
         """Return ends of intervals, within 0 and 1 of shares and above 0 of means of counts."""

@@ -16,6 +16,7 @@ from majorant.models.covariates import ALIKE, Covariates, completed, refuse_wide
 from majorant.models.latent_class_analysis.effects import CovariateEffects, DistalOutcome
 from majorant.models.latent_class_analysis.kinds import CountItems, plain
 from majorant.models.latent_class_analysis.steps import earlier_step, later_step, of_covariates, of_outcome
+from majorant.solvers.simplex import project_on_simplex
 
 Array = NDArray[np.float64]
 KINDS = ("auto", "normal", "count", "categorical")
@@ -173,26 +174,27 @@ def outcome(
     estimates = center + scale * beta[:size].reshape(k, c)
     edges = {"categorical": [0.0, 1.0], "count": [0.0]}.get(kind, [])
     at_edge = np.any([np.abs(estimates - edge) < ALIKE for edge in edges] or [np.zeros((k, c), dtype=bool)], axis=0)
-    slack = ALIKE * max(abs(least), abs(most), 1.0)
+    slack = ALIKE * (most - least) + 8 * np.finfo(np.float64).eps * max(abs(least), abs(most))
     beyond = (estimates < least - slack) | (estimates > most + slack)
-    if beyond.any():
+    moved = np.asarray(beyond.any(axis=1))
+    if moved.any():
         which = [(f"share of {levels[j]!r}" if levels else "mean", k, j) for k, j in np.argwhere(beyond)]
         told = ", ".join(f"the {what} in class {k + 1} ({estimates[k, j]:.4g})" for what, k, j in which)
         warnings.warn(
             f"BCH puts {told} beyond what it can be ({least:.4g} to {most:.4g}), as its weights of rows may be "
-            "negative. Such estimates are set to what is nearest in the range, without standard error and interval; "
-            'method="ml" stays in the range.',
+            f"negative. {'All shares of such a class' if levels else 'Such estimates'} are set to what is nearest in "
+            'the range, without standard errors, intervals and tests; method="ml" stays in the range.',
             UserWarning,
             stacklevel=levels_to_user(),
         )
-        estimates, at_edge = np.clip(estimates, least, most), at_edge | beyond
-        if levels:
-            estimates /= estimates.sum(axis=1, keepdims=True)
+        estimates[moved] = project_on_simplex(estimates[moved]) if levels else np.clip(estimates[moved], least, most)
     errors, uncorrected = (
-        np.where(at_edge, np.nan, scale * np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c))
+        np.where(at_edge | moved[:, None], np.nan, scale * np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c))
         for v in (corrected, plain)
     )
     covariance = scale**2 * corrected[:size, :size]
+    unknown = np.repeat(moved, c)
+    covariance[unknown] = covariance[:, unknown] = np.nan
     return DistalOutcome(method, levels, estimates, errors, uncorrected, covariance, kind, n_rows, said)
 
 
