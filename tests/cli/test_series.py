@@ -130,6 +130,15 @@ def test_times_may_be_dates_months_and_quarters(times: list[Any], said: str) -> 
     ("change", "options", "said"),
     [
         ({"hour": pl.lit("noon")}, (), 'column "hour" of bad.csv holds "noon" in row 1, which is read as no time.'),
+        (
+            {
+                "hour": pl.when(pl.col("hour") == 7)
+                .then(pl.lit("2024-01-08 00:00Z"))
+                .otherwise(pl.lit("2024-01-01 00:00"))
+            },
+            (),
+            'holds "2024-01-08 00:00Z" in row 8 beside "2024-01-01 00:00": one has the time zone Z (UTC)',
+        ),
         ({"hour": pl.lit(3)}, (), 'rows 1 and 2 of bad.csv have the same "hour", 3, in one sequence.'),
         (
             {"animal": pl.when(pl.col("x") > 4).then(None).otherwise(pl.lit("a"))},

@@ -80,6 +80,17 @@ def test_text_that_is_no_time_or_may_be_two_is_refused(times: list[str], row: in
     assert (error.value.row, error.value.text, error.value.meanings) == (row, times[row], meanings)
 
 
+@pytest.mark.parametrize("zones", [("Z", "", "Z"), ("", "Z", "Z")])
+def test_times_of_which_some_have_a_zone_are_refused(zones: tuple[str, ...]) -> None:
+    times = [f"2024-01-01T0{hour}:00{zone}" for hour, zone in enumerate(zones)]
+    with pytest.raises(UnreadTimeError) as error:
+        read_times(times)
+    assert error.value.row == 1
+    assert f"time holds both {times[0]!r} and {times[1]!r}: write Z (UTC) after all times or after none" in str(
+        error.value
+    )
+
+
 def test_gaps_that_cannot_be_filled_are_refused() -> None:
     one = np.zeros(4, dtype=np.intp)
     assert lacking(read_times([0.0, 1.0, 2.0, 3.0]), one) is None
@@ -87,6 +98,8 @@ def test_gaps_that_cannot_be_filled_are_refused() -> None:
         lacking(read_times([0.0, 1.0, 2.0, 3.5]), one)
     with pytest.raises(ValueError, match=r"steps of 1.5 hours and 1 hour are no multiples of each other"):
         lacking(read_times(np.array([0, 60, 120, 210], dtype="timedelta64[m]")), one)
+    with pytest.raises(ValueError, match=r"steps of 0.003 seconds and 0.002 seconds are no multiples of each other"):
+        lacking(read_times(np.datetime64("2024-01-01", "ms") + np.array([0, 2, 4, 7])), one)
     with pytest.raises(ValueError, match="997 rows lack beside the 4"):
         lacking(read_times([0.0, 1.0, 2.0, 1000.0]), one)
     codes, numbers = lacking(read_times([0.0, 1, 2, 5, 0, 2, 3]), np.array([0, 0, 0, 0, 1, 1, 1])) or (None, None)

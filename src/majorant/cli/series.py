@@ -205,6 +205,11 @@ def _read(table: SourceTable, name: str, column: pl.Series) -> Times:
         return read_times(column.to_numpy() if is_known else column.cast(pl.String).to_list())
     except UnreadTimeError as error:
         holds = f'column "{name}" of {table.name} holds "{error.text[:40]}" in row {error.row + 1}'
+        if error.beside:
+            raise CommandError(
+                f'{holds} beside "{error.beside[:40]}": one has the time zone Z (UTC), the other none.',
+                "Write Z after all times or after none.",
+            ) from None
         if error.meanings:
             first, second = error.meanings
             raise CommandError(

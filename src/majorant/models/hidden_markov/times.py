@@ -61,10 +61,15 @@ class UnreadTimeError(ValueError):
     text : str
     meanings : tuple of str
         The days that the text may be; empty where it is no time.
+    beside : str
+        The first time, if one of the two has the zone Z and the other none.
     """
 
-    def __init__(self, row: int, text: str, meanings: tuple[str, ...] = ()) -> None:
-        self.row, self.text, self.meanings = row, text, meanings
+    def __init__(self, row: int, text: str, meanings: tuple[str, ...] = (), beside: str = "") -> None:
+        self.row, self.text, self.meanings, self.beside = row, text, meanings, beside
+        if beside:
+            super().__init__(f"time holds both {beside!r} and {text!r}: write Z (UTC) after all times or after none")
+            return
         said = f"may be {' or '.join(meanings)}" if meanings else "does not sort as time does"
         super().__init__(
             f"time holds the text {text!r}, which {said}: give numbers, dates (pandas.to_datetime), or text such as "
@@ -221,6 +226,9 @@ def _years(found: Sequence[re.Match[str]]) -> Times:
 def _iso_dates(found: Sequence[re.Match[str]]) -> Times:
     texts = [f"{one[1]}-{one[3]:0>2}-{one[4]:0>2}{'T' + one[6] if one[6] else ''}" for one in found]
     sign, zone, clock = found[0][2], found[0][7], _clock([(one[5], one[6]) for one in found])
+    other = next((row for row, one in enumerate(found) if one[7] != zone), None)
+    if other is not None:
+        raise UnreadTimeError(other, found[other][0], beside=found[0][0])
     width = min(len(part) for one in found for part in (one[3], one[4]))
 
     def write(dates: NDArray[np.datetime64]) -> NDArray[Any]:
@@ -327,6 +335,8 @@ def length_of(step: float, unit: str) -> str:
         return _counted(step, unit) if unit else f"{step:g}"
     sizes = ((1.0, "day"), (1 / 24, "hour"), (1 / 1440, "minute"), (1 / 86400, "second"))
     size, name = next((one for one in sizes if step >= 0.999 * one[0]), sizes[-1])
+    if step < 0.999 * size:
+        return f"{step / size:.3g} seconds"
     return _counted(step / size, name)
 
 
