@@ -102,7 +102,7 @@ def check_page(source: str, limit: int = 200_000) -> Page:
     source = without_own_script(source)
     page = Page(source)
     assert not page.faults, page.faults[:5]
-    assert len(source.encode()) < limit
+    assert len(source.encode()) < limit, len(source.encode())
     assert source.startswith("<!doctype html>")
     assert "http" not in source
     return page

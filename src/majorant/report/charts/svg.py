@@ -84,7 +84,8 @@ class Canvas:
 
     def line(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
         c = coordinate
-        self.add(f'<line class="{css}" x1="{c(x1)}" y1="{c(y1)}" x2="{c(x2)}" y2="{c(y2)}"/>')
+        to = f"V{c(y2)}" if x1 == x2 else f"H{c(x2)}" if y1 == y2 else f"L{c(x2)} {c(y2)}"
+        self.add(f'<path class="{css}" d="M{c(x1)} {c(y1)}{to}"/>')
 
     def rect(self, x: float, y: float, width: float, height: float, css: str, fill: str = "") -> None:
         style = f' style="fill:{fill}"' if fill else ""
