@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from majorant._cells import refuse_what_is_no_number
 from majorant.data.measure import Measure
 from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
@@ -45,6 +46,7 @@ def checked_init(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
     """
     if value is None:
         return None
+    refuse_what_is_no_number(value, name)
     array = check_array(value, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=0, input_name=name)
     if array.shape != shape:
         raise ValueError(
@@ -118,9 +120,10 @@ class Given:
         ValueError
             If shapes differ, weights are no shares, or a covariance is not positive definite.
         """
+        refuse_what_is_no_number(means, "means")
         centres = check_array(means, dtype=np.float64, input_name="means")
         k, d = centres.shape
-        shares = checked_weights(np.asarray(weights), k)
+        shares = checked_weights(weights, k)
         whole = checked_init(f"{kind.name} covariance", covariances, kind.shape(k, d))
         if shares is None or whole is None:
             raise ValueError("a mixture needs weights, means and covariances; got None")

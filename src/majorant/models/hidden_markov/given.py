@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from majorant._cells import refuse_what_is_no_number
 from majorant._numbers import briefly
 from majorant.engine.mixture import Array, Mixture
 from majorant.models.hidden_markov.emission import Emission
@@ -90,6 +91,7 @@ def _in_own_units(one: Emission, probabilities: Array | None) -> Emission:
 
 def _read(name: str, value: ArrayLike) -> Array:
     """Return finite numbers."""
+    refuse_what_is_no_number(value, name)
     try:
         found = np.asarray(value, dtype=np.float64)
     except (ValueError, TypeError) as error:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from majorant._cells import refuse_what_is_no_number
 from majorant._progress import is_stopped, kept_when_stopped, report_start, tell
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
@@ -229,6 +230,7 @@ def given_centres(model: KMeans, centres: Any, n_features: int) -> NDArray[np.fl
     ------
     ValueError, TypeError
     """
+    refuse_what_is_no_number(centres, "init")
     try:
         centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
     except (ValueError, TypeError) as error:

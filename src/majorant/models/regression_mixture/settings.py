@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from majorant._cells import refuse_what_is_no_number
 from majorant._numbers import briefly
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_runs
 from majorant.engine.policies import check_bounds
@@ -67,6 +68,7 @@ def check_init(init: Mapping[str, Any], k: int, d: int, n_gating: int) -> Given:
     for name, shape in (shapes | {"gating_coef": (k, n_gating), "gating_intercept": (k,)}).items():
         arrays[name] = None
         if name in init:
+            refuse_what_is_no_number(init[name], f"init[{name!r}]")
             value = np.asarray(check_array(init[name], ensure_2d=False, dtype=np.float64))
             if value.shape != shape:
                 raise ValueError(f"init[{name!r}] must have shape {shape}; got {value.shape}")
