@@ -178,6 +178,16 @@ def test_a_fit_by_warm_start_begins_at_given_parameters() -> None:
         ({"means": [[0.0]]}, ValueError, r"means must be of shape \(2, ...\)"),
         ({"rates": [[1.0], [2.0]]}, TypeError, "has means, covariances; got rates"),
         ({"emission": "switching_mean"}, ValueError, "fit it"),
+        (
+            {"emission": "gamma", "covariances": None, "shapes": [[0.0], [1.0]]},
+            ValueError,
+            "make no hidden Markov model",
+        ),
+        (
+            {"emission": "poisson", "means": None, "covariances": None, "rates": [[-1.0], [2.0]]},
+            ValueError,
+            "never negat",
+        ),
         ({"emission": "normal"}, ValueError, "emission must be"),
     ],
 )

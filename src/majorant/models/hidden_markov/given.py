@@ -60,7 +60,8 @@ def give(
     model.weights_ = in_the_long_run / in_the_long_run.sum()
     model.n_parameters_ = Mixture(density, model._law_of_fit(), k).n_parameters
     try:
-        check_estimates(model)
+        with np.errstate(all="ignore"):  # densities that are none are refused
+            check_estimates(model)
     except SavedModelError as error:
         raise ValueError(f"the given parameters make no hidden Markov model: {error}") from error
     return model
