@@ -239,13 +239,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             return np.asarray(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], order="C"))
 
     def _distances(self, rows: NDArray[Any], medoids: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the distances of rows to medoids.
-
-        Raises
-        ------
-        ValueError
-            If the distance cannot be computed, or gives what is no distance.
-        """
+        """Return the distances of rows to medoids."""
         power = POWERS.get(self.metric) if isinstance(self.metric, str) else None
         scale = 1.0 if power is None else safe_scale(float(np.abs(medoids).max(initial=0.0)), np.float64)
         inside = np.asarray(medoids * scale, dtype=np.float64)
@@ -405,8 +399,9 @@ def _distinct(X: NDArray[Any], weights: NDArray[np.float64] | None) -> tuple[NDA
     return there[first], measure.weights
 
 
-def _is_symmetric(distances: NDArray[Any], tile: int = 256) -> bool:
+def _is_symmetric(distances: NDArray[Any]) -> bool:
     """Return whether a table equals its transpose, compared by tiles that fit in the processor's cache."""
+    tile = 256
     places = range(0, len(distances), tile)
     return all(
         np.array_equal(distances[a : a + tile, b : b + tile], distances[b : b + tile, a : a + tile].T)
@@ -425,12 +420,7 @@ def _check_memory(n: int) -> None:
 
 
 def _check_square(X: NDArray[Any]) -> None:
-    """Refuse a table that is not one of distances.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a table that is not one of distances."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f'with metric="precomputed" X is the square table of distances of all rows; got shape {X.shape}: '

@@ -215,13 +215,13 @@ def _units(d: int, order: int) -> Array:
     return np.asarray(positions(d, order).reshape(d, -1) == np.arange(size)[:, None, None], dtype=np.float64)
 
 
-def pseudo_solve(gram: Array, target: Array, rcond: float | None = None) -> Array:
+def pseudo_solve(gram: Array, target: Array) -> Array:
     """Solve normal equations by least squares where the Gram matrix may be singular.
 
-    Columns are first scaled to unit length, so that the rank does not depend on units. Directions with less than
-    `rcond` of the largest eigenvalue are left out; the default is the rounding error.
+    Columns are first scaled to unit length, so that the rank does not depend on units. Directions within the rounding
+    error are left out.
     """
-    roots = gram_roots(gram, rcond)
+    roots = gram_roots(gram)
     return np.asarray(roots.inverse.T @ (roots.inverse @ target))
 
 

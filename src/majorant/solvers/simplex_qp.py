@@ -8,6 +8,8 @@ from scipy.linalg import eigh
 
 FLAT = 1e-12
 """Curvatures below this share of the largest one count as zero."""
+MOST_STEPS = 10_000
+"""Largest number of entries added to the active set."""
 
 
 def simplex_qp(
@@ -16,7 +18,6 @@ def simplex_qp(
     start: NDArray[np.float64],
     *,
     tol: float = 0.0,
-    max_iter: int = 10_000,
 ) -> NDArray[np.float64]:
     r"""Minimise over the simplex by an active-set method.
 
@@ -33,8 +34,6 @@ def simplex_qp(
         A point of the simplex; a point near the solution takes fewer steps.
     tol : float, default=0.0
         Stop when the value is at most this far above the minimum, or as close as rounding allows.
-    max_iter : int, default=10000
-        Largest number of entries added to the active set.
 
     Returns
     -------
@@ -42,7 +41,7 @@ def simplex_qp(
         The minimiser; its value is at most that of `start`.
     """
     mu = start.copy()
-    for _ in range(max_iter):
+    for _ in range(MOST_STEPS):
         _to_face_minimum(quadratic, linear, mu)
         gradient = np.einsum("kl,l->k", quadratic, mu) - linear
         enters = int(gradient.argmin())

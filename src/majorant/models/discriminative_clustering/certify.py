@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 
 SAFETY = 1 + 1e-9
 """Eigenvalues are known to rounding only."""
+RANK, MOST_STEPS = 12, 400
 N_TRIED, N_HALVINGS = 24, 28
 
 
@@ -57,10 +58,6 @@ def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha
     n_clusters : int
     alpha : float
         Weight :math:`\lambda` of the penalty :math:`\frac{\lambda}{2K} |w|^2`.
-
-    Returns
-    -------
-    InformationBound
     """
     k = n_clusters
     if k == 1:
@@ -138,7 +135,7 @@ def _sizes_at(slope: Array, t: Array) -> Array:
     return low
 
 
-def ball_dual(axes: PrincipalAxes, shares: Array, n_clusters: int, *, rank: int = 12, max_iter: int = 400) -> float:
+def ball_dual(axes: PrincipalAxes, shares: Array, n_clusters: int) -> float:
     r"""Return S from a dual feasible point of :math:`\max \langle T, G\rangle`, T psd with diagonal at most 1 - 1/K.
 
     That is the largest square of a row of assignments less 1/K, and G is the Gram matrix of weighted rows. y is dual
@@ -148,10 +145,10 @@ def ball_dual(axes: PrincipalAxes, shares: Array, n_clusters: int, *, rank: int 
     rows = (axes.scores * axes.deviations[:, None] * shares).T
     if rows.shape[1] == 0:
         return 0.0
-    z = np.random.default_rng(0).standard_normal((len(rows), rank))
+    z = np.random.default_rng(0).standard_normal((len(rows), RANK))
     z /= np.sqrt(np.einsum("nr,nr->n", z, z))[:, None]
     y = np.zeros(len(rows))
-    for _ in range(max_iter):
+    for _ in range(MOST_STEPS):
         image = np.einsum("np,pr->nr", rows, np.einsum("np,nr->pr", rows, z))
         y = np.sqrt(np.einsum("nr,nr->n", image, image))
         new = image / np.maximum(y, 1e-300)[:, None]

@@ -49,9 +49,9 @@ def left_title(canvas: Canvas, text: str, y: float, room: float) -> None:
     canvas.text(0, y, shorten(text, room), full=text)
 
 
-def margin_for(labels: Sequence[str], least: float = 22.0) -> float:
+def margin_for(labels: Sequence[str]) -> float:
     """Return the width of the margin for the labels of the vertical axis."""
-    return max([least, *(text_width(label) for label in labels)]) + 8
+    return max([22.0, *(text_width(label) for label in labels)]) + 8
 
 
 Range = tuple[float, float]
@@ -70,7 +70,6 @@ def draw_grid(
     css: Sequence[str] = (),
     subtitles: Sequence[str] = (),
     height: float = 150.0,
-    most_across: int = 3,
     narrow_across: int = 2,
     y_labels: Callable[[list[float]], list[str]] = tick_labels,
     x_labels: Callable[[list[float]], list[str]] = tick_labels,
@@ -83,7 +82,7 @@ def draw_grid(
     margin is left free above and at the right.
     """
     canvas, n, gap = Canvas(size), len(titles), 26.0 if has_axes else 14.0
-    n_across = min(n, narrow_across if size.narrow else most_across)
+    n_across = min(n, narrow_across if size.narrow else 3)
     y_ticks = Linear(*y_range, 0, 1).ticks(4 if height < 200 else 5) if has_axes else []
     texts = y_labels(y_ticks)
     left, foot = (margin_for(texts), 34.0) if has_axes else (0.0, 0.0)

@@ -14,7 +14,7 @@ _NARROW_SIGNS = frozenset("iljtfrI.,:;'|!()[]\u202f\u2009 -\u00b7")
 _BROAD_SIGNS = frozenset("mwMW@%+\u2026\u2192\u2190\u2212")
 
 
-def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> float:
+def text_width(text: str, *, bold: bool = False) -> float:
     """Return an upper estimate of the width of `text`, for the widest font that the page may have."""
     ems = 0.0
     for sign in text:
@@ -26,7 +26,7 @@ def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> flo
             ems += 0.72
         else:
             ems += 0.63
-    return ems * size * (1.08 if bold else 1.0)
+    return ems * TEXT_SIZE * (1.08 if bold else 1.0)
 
 
 def shorten(text: str, room: float, *, bold: bool = False) -> str:

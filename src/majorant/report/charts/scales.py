@@ -68,10 +68,10 @@ def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
     return low - share * span, high + share * span
 
 
-def around_decades(low: float, high: float, least: float = 1.0) -> tuple[float, float]:
-    """Return a range for a log scale: a little wider than the data, and at least `least` decades."""
+def around_decades(low: float, high: float) -> tuple[float, float]:
+    """Return a range for a log scale: a little wider than the data, and at least one decade."""
     a, b = math.log10(low), math.log10(high)
-    missing = max(least - (b - a), 0.0)
+    missing = max(1.0 - (b - a), 0.0)
     a, b = a - 0.12 - missing / 2, b + 0.12 + missing / 2
     if math.floor(b) < math.ceil(a):
         b = float(math.ceil(a))

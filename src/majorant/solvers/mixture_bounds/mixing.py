@@ -34,6 +34,7 @@ EM_STEPS, EM_ROUNDS = 3, 4
 """EM moves many atoms at once, but may move one away from its optimal place; so it is used in the first rounds only."""
 NEWTON_STEPS = 10
 LOCAL_STEPS = 60
+MOST_ROUNDS = 300
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,7 @@ class Aim:
         return 1e-3 + 0.5 * self.share * max(far, 0.0)
 
 
-def best_mixing(
-    bumps: Bumps, work: float, aim: Aim, start: Mixing | None = None, max_rounds: int = 300
-) -> tuple[Mixing, float]:
+def best_mixing(bumps: Bumps, work: float, aim: Aim, start: Mixing | None = None) -> tuple[Mixing, float]:
     """Return a mixing distribution whose likelihood is within the tolerance of the highest, and the work done.
 
     Parameters
@@ -95,7 +94,6 @@ def best_mixing(
         The search ends once no known place can raise the likelihood by more than its tolerance.
     start : Mixing, optional
         Mixing distribution to start from: its atoms and peaks.
-    max_rounds : int
     """
     spent, total = 0.0, bumps.total
     coarse, cell = bumps.in_cells(MOST_POINTS) if len(bumps.rows) > MOST_POINTS else (None, None)
@@ -105,7 +103,7 @@ def best_mixing(
         bumps.first_places(FIRST_ATOMS) if start is None else _extended(start.atoms, start.shares, start.peaks)
     )
     best: Mixing | None = None
-    for turn in range(max_rounds):
+    for turn in range(MOST_ROUNDS):
         if start is None and turn < EM_ROUNDS:
             atoms, shares = _moved(bumps, atoms, shares)
         table, offset = bumps.table(atoms)
