@@ -30,12 +30,7 @@ def code_for_missing(values: Iterable[Any]) -> int | None:
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise an error for masked cells, whose numbers would be taken as if they were there.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise an error for masked cells, whose numbers would be taken as if they were there."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise ValueError(
             f"{name} is a masked array with {np.ma.getmaskarray(values).sum()} masked cells: make them NaN where the "
@@ -66,13 +61,6 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
     """Raise an error for dates, durations and masked cells, which would be taken as numbers.
 
     Tables may be arrays, data frames with any names of columns, or lists; arrays of objects are searched cell by cell.
-
-    Raises
-    ------
-    ValueError
-        If cells are masked, or a whole number is too large.
-    TypeError
-        If it holds dates or durations.
     """
     refuse_unread(values, name)
     for part in values if isinstance(values, list | tuple) else (values,):
@@ -113,12 +101,7 @@ def _levels_of(dtype: Any) -> Any:
 
 
 def _refuse_odd_objects(table: NDArray[np.object_], name: str) -> None:
-    """Raise an error for dates, durations and whole numbers too large among objects.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Raise an error for dates, durations and whole numbers too large among objects."""
     cells = table.ravel().tolist()
     kinds = set(map(type, cells))
     dates = tuple(kind for kind in kinds if issubclass(kind, _DATES))

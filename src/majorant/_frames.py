@@ -12,13 +12,7 @@ import numpy as np
 
 
 def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
-    """Return a data frame of the given columns: pandas if it is installed, otherwise polars.
-
-    Raises
-    ------
-    ImportError
-        If neither is installed.
-    """
+    """Return a data frame of the given columns: pandas if it is installed, otherwise polars."""
     for library in ("pandas", "polars"):
         if find_spec(library) is not None:
             return nw.from_dict({k: list(v) for k, v in columns.items()}, backend=library).to_native()
@@ -51,10 +45,6 @@ def check_row_names(tables: Mapping[str, Any]) -> None:
     tables : mapping of str to object
         What belongs together, by the words that name it; a mapping among them holds tables too. All but data frames and
         columns of pandas is passed over.
-
-    Raises
-    ------
-    ValueError
     """
     views = [table for table in tables.values() if isinstance(table, Mapping)]
     every = {**tables, **{f"view {name!r}": part for view in views for name, part in view.items()}}
@@ -85,10 +75,6 @@ def check_entry_names(given: Any, names: Any, what: str, unit: str, order: str) 
         Names of the units, in their order.
     what, unit, order : str
         Words for the column, for a unit, and for the order of the units: "in sorted order".
-
-    Raises
-    ------
-    ValueError
     """
     found, pandas = row_names(given), sys.modules.get("pandas")
     if found is None or pandas is None or len(found) != len(names) or found.equals(pandas.RangeIndex(len(found))):

@@ -20,15 +20,7 @@ from majorant._numbers import briefly
 
 
 def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
-    """Return `value` as an int that is at least `low`.
-
-    Raises
-    ------
-    TypeError
-        If it is not a whole number.
-    ValueError
-        If it is too small.
-    """
+    """Return `value` as an int that is at least `low`."""
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Integral):
         raise TypeError(
             f"{name} must be a whole number{'' if low is None else f' of at least {low}'}; got {briefly(value)}"
@@ -39,15 +31,7 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
 
 
 def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
-    """Return `value` as a float in [low, high].
-
-    Raises
-    ------
-    TypeError
-        If it is not a number.
-    ValueError
-        If it is NaN or out of range.
-    """
+    """Return `value` as a float in [low, high]."""
     number = _as_float(name, value)
     if not low <= number <= high:
         expected = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"
@@ -56,12 +40,7 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
 
 
 def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
-    """Return `value` as a float above zero, which may be infinite unless `finite`.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Return `value` as a float above zero, which may be infinite unless `finite`."""
     number = _as_float(name, value)
     if not number > 0 or (finite and np.isinf(number)):
         raise ValueError(f"{name} must be positive{' and finite' if finite else ''}; got {briefly(value)}")
@@ -86,32 +65,17 @@ def _as_float(name: str, value: Any) -> float:
 
 
 def check_verbose(value: Any) -> int:
-    """Return `value` of the parameter `verbose`: a truth value, or a whole number of at least 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Return `value` of the parameter `verbose`: a truth value, or a whole number of at least 0."""
     return int(value) if isinstance(value, bool | np.bool_) else check_integer("verbose", value, low=0)
 
 
 def check_n_init(value: Any) -> str | int:
-    """Return `value` of the parameter `n_init`: "auto" or a whole number of at least 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Return `value` of the parameter `n_init`: "auto" or a whole number of at least 1."""
     return "auto" if isinstance(value, str) and value == "auto" else check_integer("n_init", value, low=1)
 
 
 def check_runs(model: Any) -> None:
-    """Check the parameters n_init, max_iter, tol and verbose of a model.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Check the parameters n_init, max_iter, tol and verbose of a model."""
     check_n_init(model.n_init)
     check_integer("max_iter", model.max_iter, low=1)
     check_real("tol", model.tol, low=0.0)
@@ -119,12 +83,7 @@ def check_runs(model: Any) -> None:
 
 
 def check_enough_rows(n_rows: int, name: str, size: int, part: str, groups: Any = None) -> None:
-    """Raise ValueError for more parts than rows, or than groups; `name` is the parameter for the number of parts.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for more parts than rows, or than groups; `name` is the parameter for the number of parts."""
     if n_rows < size:
         raise ValueError(f"n_samples={n_rows} should be >= {name}={size}: ask for at most one {part} per row")
     if groups is not None and len(np.unique(groups)) < size:
@@ -144,12 +103,7 @@ def warn_of_repeats(n_distinct: int, size: int) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
-    """Return `value` if it is one of `choices`; the error suggests the nearest one.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Return `value` if it is one of `choices`; the error suggests the nearest one."""
     if isinstance(value, str) and value in choices:
         return value
     allowed = ", ".join(repr(c) for c in choices) + or_else
@@ -166,15 +120,7 @@ def did_you_mean(value: Any, known: Sequence[str]) -> str:
 def check_sample_weight(
     sample_weight: Any, n_rows: int, *, name: str = "sample_weight", of: str = "row"
 ) -> NDArray[np.float64] | None:
-    """Return the weights as float64, None if none were given or all are one; `name` and `of` are words of messages.
-
-    Raises
-    ------
-    TypeError
-        If they are not numbers.
-    ValueError
-        If their number is wrong, one is negative or not finite, or all are zero.
-    """
+    """Return the weights as float64, None if none were given or all are one; `name` and `of` are words of messages."""
     if sample_weight is None:
         return None
     raw = np.asarray(sample_weight)
@@ -215,13 +161,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Return the number of each row's group among the sorted names, and these names.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is not one name per row, of one kind.
-    """
+    """Return the number of each row's group among the sorted names, and these names."""
     values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -277,24 +217,14 @@ def exact_labels(y: Any) -> Any:
 
 
 def refuse_missing_labels(labels: NDArray[Any], unit: str = "row") -> None:
-    """Raise ValueError if a label is missing, for models that need one for every row (or other `unit`).
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError if a label is missing, for models that need one for every row (or other `unit`)."""
     missing = is_missing(labels)
     if missing.any():
         raise ValueError(f"Input y contains NaN: {unit} {int(missing.argmax())} has no label; leave it out")
 
 
 def refuse_mixed(name: str, values: NDArray[Any], unit: str = "row") -> None:
-    """Raise ValueError if names mix text and numbers, which have no common order. Missing names do not count.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError if names mix text and numbers, which have no common order. Missing names do not count."""
     if values.dtype != object:
         return
     known = np.flatnonzero(~is_missing(values)).tolist()
@@ -316,13 +246,7 @@ def _kind(value: Any) -> str:
 
 
 def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
-    """Check rows and target like scikit-learn's ``validate_data``, but reject dates and masked cells.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If they cannot be used.
-    """
+    """Check rows and target like scikit-learn's ``validate_data``, but reject dates and masked cells."""
     from sklearn.utils.validation import validate_data as checked
 
     refuse_what_is_no_number(X, "X")
@@ -375,13 +299,7 @@ def levels_to_user() -> int:
 
 
 def with_small_indices(X: Any) -> Any:
-    """Cast the indices of a sparse matrix to 32 bits where they fit, as compiled code takes them.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is damaged.
-    """
+    """Cast the indices of a sparse matrix to 32 bits where they fit, as compiled code takes them."""
     if not sparse.issparse(X):
         return X
     X = X.tocsr()
@@ -393,12 +311,7 @@ def with_small_indices(X: Any) -> Any:
 
 
 def check_csr(X: Any) -> None:
-    """Raise ValueError for a CSR matrix with indices out of range, which compiled code would follow.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a CSR matrix with indices out of range, which compiled code would follow."""
     if sparse.issparse(X):
         try:
             X.check_format(full_check=True)

@@ -18,13 +18,7 @@ EVERY = ("*",)
 def kept_columns(
     table: SourceTable, ids: Sequence[str], keep: Sequence[str], series: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Return the ids, sequences and times, then the other columns to keep, ``*`` being all of them.
-
-    Raises
-    ------
-    CommandError
-        If a column is not there.
-    """
+    """Return the ids, sequences and times, then the other columns to keep, ``*`` being all of them."""
     names = [*ids, *series, *(table.frame.columns if tuple(keep) == EVERY else keep)]
     for name in names:
         check_there(table, name)

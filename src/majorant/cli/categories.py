@@ -54,13 +54,7 @@ class Categories:
         return [f"{name}={level}" for level in self.levels[name]]
 
     def apply(self, table: SourceTable) -> SourceTable:
-        """Return a table with numbers in place of text.
-
-        Raises
-        ------
-        CommandError
-            If a level is new, or a column has the name of a level.
-        """
+        """Return a table with numbers in place of text."""
         columns: list[pl.Series] = []
         for column in table.frame.get_columns():
             if column.name not in self.levels:

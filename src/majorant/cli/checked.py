@@ -14,12 +14,7 @@ from majorant.cli.tables import SourceTable, is_same_file, read_table
 
 
 def checked(request: FitRequest) -> SourceTable:
-    """Return the table of a request that names a known model, a free folder and columns that are there.
-
-    Raises
-    ------
-    CommandError
-    """
+    """Return the table of a request that names a known model, a free folder and columns that are there."""
     check_model(request.model)
     if request.categorical not in CHOICES:
         raise CommandError(

@@ -36,13 +36,7 @@ def forecast_and_write(
     force: bool,
     given: Mapping[str, Any],
 ) -> tuple[str, tuple[str, ...]]:
-    """Write the forecast of every sequence of a table; return what was done, and warnings, in sentences.
-
-    Raises
-    ------
-    CommandError
-        If the run's model is none of series, or cannot say what follows, or `future` lacks what it needs of that.
-    """
+    """Write the forecast of every sequence of a table; return what was done, and warnings, in sentences."""
     check_writable_ending(out)
     check_new(out, force)
     if is_same_file(out, table_path):
@@ -102,13 +96,7 @@ def times_after(matrix: Matrix, steps: int) -> NDArray[Any] | None:
 def ahead_of(
     estimator: Any, recipe: Recipe, table: SourceTable, new: SourceTable
 ) -> tuple[dict[str, Any], NDArray[Any] | None, int, tuple[str, ...]]:
-    """Return what a forecast is given of the rows to come, their times and number by sequence, and warnings.
-
-    Raises
-    ------
-    CommandError
-        If they are not of the sequences of the table, not later, or lack columns or values.
-    """
+    """Return what a forecast is given of the rows to come, their times and number by sequence, and warnings."""
     columns, units = recipe.columns, recipe.standardisation
     roles = Columns((), time=columns.time if columns.time in new.frame.columns else None, sequence=columns.sequence)
     before, after = in_order(table, replace(columns, features=())), in_order(new, roles)

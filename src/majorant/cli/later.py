@@ -130,11 +130,6 @@ def known_classes(column: pl.Series, most: int | None = None) -> tuple[NDArray[n
         Whole numbers from 1; or text, whose values in alphabetical order are class 1, 2 and so on.
     most : int, optional
         The smallest number of classes that is fitted.
-
-    Raises
-    ------
-    CommandError
-        If numbers are no classes, or there are more of them than classes.
     """
     if column.dtype.is_numeric():
         column = column.cast(pl.Float64).fill_nan(None)

@@ -171,12 +171,6 @@ def choose_features(
     """Return the features asked for, or all numeric columns but `others`, of which the `labels` may be text.
 
     Where none is asked for, `ids` are left out too, unless there is nothing else.
-
-    Raises
-    ------
-    CommandError
-        If a column is missing or not numeric or, where none is asked for, if one is numeric except for a few cells,
-        which is probably a mistake. Columns in `passed_over` are not checked.
     """
     for name in (*asked, *others):
         if name in labels:

@@ -91,13 +91,7 @@ def _plain(text: str) -> str:
 
 
 def model_help(name: str) -> str:
-    """Return a model's purpose and its parameters, each with its option on the command line.
-
-    Raises
-    ------
-    CommandError
-        If there is no such model.
-    """
+    """Return a model's purpose and its parameters, each with its option on the command line."""
     card = find_model(name)
     lines = wrapped(f"{card.title}: {card.question}", WIDTH)
     target = "needs --target" if card.needs_target else "takes --target" if card.by_target else "has no target"

@@ -31,11 +31,6 @@ def read_parts(path: Path, reading: Reading = AS_USUAL, *, whole: bool = False) 
         How the table is read.
     whole : bool
         Whether the table is to be one part, whatever its format.
-
-    Raises
-    ------
-    CommandError
-        As `read_table`.
     """
     if whole or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file() or path.stat().st_size == 0:
         yield 0, read_table(path, reading)
@@ -85,13 +80,7 @@ class PartWriter:
         self.n_rows = 0
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows.
-
-        Raises
-        ------
-        CommandError
-            If the file cannot be written.
-        """
+        """Append rows."""
         try:
             self.append(columns)
         except OSError as error:
@@ -133,13 +122,7 @@ class PartWriter:
 
 @contextmanager
 def writing_parts(path: Path) -> Iterator[PartWriter]:
-    """Yield a writer of a file that appears complete or not at all.
-
-    Raises
-    ------
-    CommandError
-        If the file cannot be written; errors of the block itself pass through.
-    """
+    """Yield a writer of a file that appears complete or not at all."""
     of_block: OSError | None = None
     remove_abandoned(path)
     try:
@@ -163,13 +146,7 @@ def _unwritable(path: Path, error: OSError) -> CommandError:
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns in the format of the file's extension; the file appears complete or not at all.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; the caller reports it.
-    """
+    """Write columns in the format of the file's extension; the file appears complete or not at all."""
     with replacing(path) as stream, closing(PartWriter(stream, path)) as writer:
         writer.append(columns)
 

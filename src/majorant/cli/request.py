@@ -104,11 +104,6 @@ class FitRequest:
         """Return what is computed after the fit; `columns` are those of the table.
 
         Covariates are taken in with the classes, in one step, unless a method or outcomes ask for later steps.
-
-        Raises
-        ------
-        CommandError
-            If a method is not known, or has nothing to do.
         """
         for option, value, known in (("method", self.method, METHODS), ("assignment", self.assignment, ASSIGNMENTS)):
             if value is not None and value not in known:

@@ -62,13 +62,7 @@ class Series:
 
 
 def in_order(table: SourceTable, columns: Columns) -> Series:
-    """Sort a table by sequence and time, where columns say what these are.
-
-    Raises
-    ------
-    CommandError
-        If a column is missing or has empty cells, times cannot be read, or are equal within a sequence.
-    """
+    """Sort a table by sequence and time, where columns say what these are."""
     n = table.frame.height
     codes, names = np.zeros(n, dtype=np.intp), None
     if columns.sequence is not None:
@@ -87,13 +81,7 @@ def in_order(table: SourceTable, columns: Columns) -> Series:
 
 
 def series_formula(text: str, series: Series, gating: str | None = None) -> SeriesFormula:
-    """Return what a formula, and terms of the transitions, learn from rows in order of time.
-
-    Raises
-    ------
-    CommandError
-        If the formula or the table cannot be used.
-    """
+    """Return what a formula, and terms of the transitions, learn from rows in order of time."""
     from majorant.models.hidden_markov.formula import SeriesFormula
 
     with formula_refusals(series.numbers, series.table.name):
@@ -123,13 +111,7 @@ def needed_ahead(estimator: Any) -> list[str]:
 
 
 def gaps_ahead(before: Series, after: Series, time: str) -> tuple[str, ...]:
-    """Return a sentence on long steps of time into rows to come.
-
-    Raises
-    ------
-    CommandError, ValueError
-        If their times are of another kind, or not later.
-    """
+    """Return a sentence on long steps of time into rows to come."""
     from majorant.models.hidden_markov.ahead import check_later
     from majorant.models.hidden_markov.times import UnreadTimeError, read_times
 
@@ -183,13 +165,7 @@ def _times_in(series: Series, columns: Columns) -> NDArray[Any] | None:
 
 
 def times_of(table: SourceTable, name: str) -> Times:
-    """Return the times of a column.
-
-    Raises
-    ------
-    CommandError
-        If a cell is empty, or is no number, date, month or quarter, or may be two dates.
-    """
+    """Return the times of a column."""
     check_there(table, name)
     column = table.frame[name]
     empty = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
@@ -224,13 +200,7 @@ def _read(table: SourceTable, name: str, column: pl.Series) -> Times:
 
 
 def with_gaps_filled(table: SourceTable, time: str | None, sequence: str | None) -> SourceTable:
-    """Return a table with a row of empty cells for every time that lacks between others of its sequence, at its end.
-
-    Raises
-    ------
-    CommandError
-        If times are not known or not even.
-    """
+    """Return a table with a row of empty cells for every time that lacks between others of its sequence, at its end."""
     from majorant.models.hidden_markov.times import lacking
 
     if time is None:

@@ -70,13 +70,7 @@ class SourceTable:
 
 
 def read_table(path: Path, reading: Reading = AS_USUAL) -> SourceTable:
-    """Read a table, in the format of its extension; "-" is standard input.
-
-    Raises
-    ------
-    CommandError
-        If there is no such file, it cannot be read, or it has no rows.
-    """
+    """Read a table, in the format of its extension; "-" is standard input."""
     try:
         if path.is_dir():
             raise CommandError(f"{path} is a folder; a table is one file, {READABLE}.")

@@ -97,13 +97,7 @@ class Reading:
         return frame.with_columns(pl.when(~met).then(pl.col(name)).alias(name) for name, met in told.items())
 
     def orders(self, frame: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-        """Return the levels of columns of text in the order that was given, by column.
-
-        Raises
-        ------
-        CommandError
-            If they are fewer than two, or the same twice; if a column is not there.
-        """
+        """Return the levels of columns of text in the order that was given, by column."""
         found: dict[str, tuple[str, ...]] = {}
         for text in self.levels:
             before, equals, after = text.partition("=")
@@ -132,13 +126,7 @@ class Reading:
         return found
 
     def with_levels(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a table whose columns of text know the order of their levels.
-
-        Raises
-        ------
-        CommandError
-            As `orders`; if a column is not of text, or has other levels.
-        """
+        """Return a table whose columns of text know the order of their levels."""
         orders = self.orders(frame)
         for name, levels in orders.items():
             if frame[name].dtype.is_numeric():

@@ -44,11 +44,6 @@ def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[
     table : SourceTable
     others : collection of str
         Target and weights, which patterns and ranges skip and no view may name.
-
-    Raises
-    ------
-    CommandError
-        If the file cannot be read, or asks for what the table or the model does not have.
     """
     found: dict[str, kinds.View] = {}
     owner: dict[str, str] = {}
@@ -82,13 +77,7 @@ def view_matrix(
     has_labels: bool = False,
     is_new: bool = False,
 ) -> Matrix:
-    """Return the rows of the views; the frame holds categories as text, the values their numbers in sorted order.
-
-    Raises
-    ------
-    CommandError
-        As `build_matrix`, or if a row lacks a part of a view.
-    """
+    """Return the rows of the views; the frame holds categories as text, the values their numbers in sorted order."""
     texts: dict[str, pl.Series] = {}
     for name in (column for view in views.values() if view.kind == "categorical" for column in view.columns):
         texts[name] = _texts(table, name)

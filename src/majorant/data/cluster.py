@@ -329,15 +329,7 @@ def _piece(values: Any, dtype: Any) -> Piece:
 
 
 def rows_of_dask(X: Any) -> DaskRows:
-    """Return the rows of a Dask collection, on the cluster of the running client if there is one.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it has no two dimensions, or holds anything but numbers.
-    ClusterError
-        If a partition cannot be made.
-    """
+    """Return the rows of a Dask collection, on the cluster of the running client if there is one."""
     try:
         from distributed import get_client
 

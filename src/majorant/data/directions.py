@@ -19,11 +19,6 @@ def unit_rows(X: Any, *, name: str = "X", first: int = 0) -> Any:
         What an error calls the rows.
     first : int
         Number of the first row, for an error.
-
-    Raises
-    ------
-    ValueError
-        If a row is all zeros, which has no direction.
     """
     is_sparse = sparse.issparse(X)
     with np.errstate(invalid="ignore"):  # rows of streams are checked later

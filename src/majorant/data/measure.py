@@ -85,10 +85,6 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None, *, cen
         Nonnegative, not all zero.
     centred : bool
         Whether the origin lies amid the rows of an array; otherwise at zero, as for directions.
-
-    Returns
-    -------
-    Measure
     """
     kept = _informative(X, weights)
     rows = X if kept is None else X[kept]
@@ -205,10 +201,6 @@ def square_unit(scale: float, scatter: float, reach: float) -> float:
         Rows times it are in standard units.
     scatter, reach : float
         The weighted sum of squares and the largest deviation of an entry, in standard units.
-
-    Raises
-    ------
-    ValueError
     """
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.float64(scale) ** -2)

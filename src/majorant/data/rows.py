@@ -92,11 +92,6 @@ def rows_streamed(
     """Return all rows of a stream, and a sample of them drawn uniformly: one pass.
 
     On the sphere each row is divided by its length, and none is centred.
-
-    Raises
-    ------
-    ValueError
-        If a row holds infinity, or NaN unless missing entries are allowed, or a column has no other entry.
     """
     d = source.n_features
     drawn = drawn_rows(source.n_units, d, seed)
@@ -203,12 +198,7 @@ def unobserved_message(unobserved: NDArray[np.bool_], names: Sequence[str] | Non
 
 
 def refuse_non_finite(x: NDArray[Any], first: int, allow_missing: bool) -> None:
-    """Refuse rows with an entry that is not finite; NaN, which is a missing one, may be allowed.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse rows with an entry that is not finite; NaN, which is a missing one, may be allowed."""
     bad = np.isinf(x) if allow_missing else ~np.isfinite(x)
     if not bad.any():
         return

@@ -130,12 +130,7 @@ class StoredRows:
         return apart
 
     def weigh(self, sample_weight: Any) -> None:
-        """Set the weights of a fit, or check the weights stored with the rows.
-
-        Raises
-        ------
-        ValueError, TypeError
-        """
+        """Set the weights of a fit, or check the weights stored with the rows."""
         if sample_weight is None:
             self._total = self._weighed().total if self.own_weights else None
             return
@@ -144,12 +139,7 @@ class StoredRows:
         self.weights = check_sample_weight(sample_weight, self.n_units)
 
     def aim(self, y: Any) -> None:
-        """Set the target of a fit, if it is not a column of the rows.
-
-        Raises
-        ------
-        ValueError, TypeError
-        """
+        """Set the target of a fit, if it is not a column of the rows."""
         if y is None:
             if not self.own_target:
                 raise ValueError("the rows come without a target: open them with target=, or give y")
@@ -351,10 +341,6 @@ class UnchangedFile:
         """Raise an error if the file was written to.
 
         Before a pass, one of another size is let through: its columns or its number of rows tell more.
-
-        Raises
-        ------
-        ValueError
         """
         now, before = self.path.stat(), self._before
         is_candidate = of_any_size or now.st_size == before.st_size
@@ -362,13 +348,7 @@ class UnchangedFile:
             raise ValueError(f"{self.path.name} was written to after it had been opened: open it again")
 
     def open(self) -> BinaryIO:
-        """Open it for reading.
-
-        Raises
-        ------
-        ValueError
-            If it was written to.
-        """
+        """Open it for reading."""
         self.check()
         return self.path.open("rb")
 

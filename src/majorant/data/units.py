@@ -128,12 +128,7 @@ def row_weight(weights: NDArray[np.float64] | None) -> float:
 
 
 def check_group_weights(weights: NDArray[np.float64], codes: NDArray[np.intp]) -> None:
-    """Refuse rows of one group with different weights: the group is weighted, not its rows.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse rows of one group with different weights: the group is weighted, not its rows."""
     order = np.argsort(codes, kind="stable")
     differ = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (weights[order][1:] != weights[order][:-1]))
     if len(differ):

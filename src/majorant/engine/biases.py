@@ -326,12 +326,7 @@ def in_groups(pairs: NDArray[np.intp], n_groups: int, size: int) -> NDArray[np.i
 
 
 def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:
-    """Check pairs of numbers of units; return them as an array of shape (n_pairs, 2).
-
-    Raises
-    ------
-    ValueError
-    """
+    """Check pairs of numbers of units; return them as an array of shape (n_pairs, 2)."""
     wanted = f"{name} must be pairs of unit numbers, an array of integers of shape (n_pairs, 2), from 0 upwards"
     try:
         array = np.asarray(pairs)

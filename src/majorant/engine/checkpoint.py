@@ -58,12 +58,7 @@ class Entry:
         self._journal.count()
 
     def check(self, name: str, found: float) -> None:
-        """Raise CheckpointError if a number differs from the one of this name in the state.
-
-        Raises
-        ------
-        CheckpointError
-        """
+        """Raise CheckpointError if a number differs from the one of this name in the state."""
         assert self.state is not None
         if self.state[name] != found:
             raise self._journal.refused(
@@ -106,12 +101,7 @@ class Journal:
         self._known = len(self.entries)
 
     def enter(self, **identity: Any) -> Entry:
-        """Return the next entry: a new one, or that of the earlier run, which must belong to the same fit.
-
-        Raises
-        ------
-        CheckpointError
-        """
+        """Return the next entry: a new one, or that of the earlier run, which must belong to the same fit."""
         if is_stopped():  # what follows belongs to the best so far: a search that goes on comes to another
             return Entry(self, identity)
         number, self._position = self._position, self._position + 1
@@ -165,13 +155,7 @@ def entered(**identity: Any) -> Entry | None:
 
 @contextmanager
 def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
-    """Record a fit in the journal; warn if it ended and none of its state could be kept.
-
-    Raises
-    ------
-    ValueError
-        If `random_state` is None or a parameter is a function, so that the fit cannot be resumed.
-    """
+    """Record a fit in the journal; warn if it ended and none of its state could be kept."""
     journal = JOURNAL.get()
     if journal is None:
         yield

@@ -135,10 +135,6 @@ def descend(
     entry : Entry, optional
         Where a checkpoint stores the progress of the runs.
 
-    Returns
-    -------
-    Ends
-
     References
     ----------
     .. [1] R. Varadhan, C. Roland, "Simple and globally convergent methods for accelerating the convergence of any EM

@@ -326,12 +326,7 @@ class Biased(BoundPolicy):
 
 
 def _check_bias(bias: Any) -> None:
-    """Raise TypeError for an object that lacks methods of a bias, naming them.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise TypeError for an object that lacks methods of a bias, naming them."""
     if isinstance(bias, type):
         name = bias.__name__
         raise TypeError(f"bias must be an object such as Balance(); got the class {name} itself: write {name}(...)")
@@ -353,12 +348,7 @@ def _has(bias: Any, method: str) -> bool:
 
 
 def _preferred(given: Any, view: View, bias: Bias) -> NDArray[Any]:
-    """Check the preferences of a bias; return them as a table.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Check the preferences of a bias; return them as a table."""
     n, n_states = view.energies.shape
     name = type(bias).__name__
     expected = f"{name}.prefer must give numbers of shape ({n}, {n_states}), or (1, {n_states}) for all rows alike"
@@ -419,12 +409,7 @@ def _choose(
 
 
 def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
-    """Check latent values, and convert them to the form that families expect.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Check latent values, and convert them to the form that families expect."""
     n, n_states = view.energies.shape
     array = np.asarray(q)
     name = type(bias).__name__
@@ -441,11 +426,6 @@ def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
 
 
 def check_bounds(value: Any) -> None:
-    """Raise TypeError for a value that is neither a bound policy nor None.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise TypeError for a value that is neither a bound policy nor None."""
     if value is not None and not isinstance(value, BoundPolicy):
         raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {briefly(value)}")

@@ -33,15 +33,7 @@ class RowError(ValueError):
 
 
 def table_of(data: Any) -> nw.DataFrame[Any]:
-    """Return a data frame of any library with columns named by text: 0 becomes ``0``.
-
-    Raises
-    ------
-    TypeError
-        If it is not a data frame.
-    ValueError
-        If two columns have one name.
-    """
+    """Return a data frame of any library with columns named by text: 0 becomes ``0``."""
     data = nw.to_native(data, pass_through=True)
     if nw.dependencies.is_pandas_dataframe(data):
         names = [str(name) for name in data.columns]
@@ -87,13 +79,6 @@ def columns_for(
     columns : dict
         Arrays of numbers, and pandas categoricals.
     kinds : dict
-
-    Raises
-    ------
-    ValueError
-        If values are missing.
-    TypeError
-        If a column holds neither numbers nor levels, or another kind than at the fit.
     """
     refuse_missing(table, names)
     columns: dict[str, Any] = {}
@@ -169,12 +154,7 @@ def missing_rows(table: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, ND
 
 
 def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
-    """Raise ValueError for columns with missing values.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for columns with missing values."""
     missing = {name: np.flatnonzero(where) for name, where in missing_rows(table, names).items() if where.any()}
     if missing:
         first = [f"{name!r} ({len(rows)}, first in row {rows[0]})" for name, rows in missing.items()]

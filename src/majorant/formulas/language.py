@@ -88,12 +88,7 @@ class Sides:
 
 
 def require_formulaic() -> None:
-    """Raise ImportError if formulaic, which reads formulas, is not installed.
-
-    Raises
-    ------
-    ImportError
-    """
+    """Raise ImportError if formulaic, which reads formulas, is not installed."""
     if find_spec("formulaic") is None:
         raise ImportError('formulas need the package formulaic: pip install "majorant[formula]"')
 
@@ -121,13 +116,6 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
         Columns of the table.
     left_out : iterable of str
         Columns that ``.`` excludes, besides the response and the groups.
-
-    Raises
-    ------
-    ImportError
-        If formulaic is not installed.
-    ValueError, TypeError
-        If it is not a formula, or contains code that is not allowed.
     """
     from formulaic import Formula
     from formulaic.errors import FormulaicError
@@ -157,26 +145,14 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
 
 
 def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
-    """Read the terms of a column or of arithmetic on columns.
-
-    Raises
-    ------
-    ValueError
-        If it contains code that is not allowed.
-    """
+    """Read the terms of a column or of arithmetic on columns."""
     if text in columns:
         return ((("lookup", text),),)
     return ((("python", show(ast.unparse(checked(f"I({text})", columns)))),),)
 
 
 def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
-    """Return the columns that terms need, in order.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, or a term contains code that is not allowed.
-    """
+    """Return the columns that terms need, in order."""
     found: list[str] = []
     for method, text in (factor for term in terms for factor in term):
         if method == "lookup":
@@ -191,26 +167,14 @@ def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
 
 
 def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that an expression needs; it may call the functions of a formula and nothing else.
-
-    Raises
-    ------
-    ValueError
-        If it contains anything else.
-    """
+    """Return the columns that an expression needs; it may call the functions of a formula and nothing else."""
     names = (node.id for node in ast.walk(checked(code, columns)) if isinstance(node, ast.Name))
     found = (column for column in map(column_hidden_in, names) if column is not None)
     return list(dict.fromkeys(found))
 
 
 def checked(code: str, columns: Sequence[str]) -> ast.Expression:
-    """Check that an expression calls only functions of a formula; return it with its columns hidden.
-
-    Raises
-    ------
-    ValueError
-        If it contains anything else, or a name that is not a column.
-    """
+    """Check that an expression calls only functions of a formula; return it with its columns hidden."""
     of_r = _CALL_OF_R.search(code)
     if of_r is not None:
         raise ValueError(f"{code!r}: a formula knows no function {of_r[1]!r}; write for example {_OF_R[of_r[1]]}")
@@ -262,12 +226,7 @@ def _column_of(word: str) -> str:
 
 
 def check_column(name: str, columns: Sequence[str]) -> None:
-    """Raise ValueError for a column that the table does not have.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a column that the table does not have."""
     if name not in columns:
         listed = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
         whole = next((c for c in columns if "`" not in c and name in re.split(r"\W+", c)), None)

@@ -19,11 +19,6 @@ def with_logicals(code: ast.Expression, columns: Collection[str]) -> ast.Express
     code : ast.Expression
     columns : collection of str
         Names in the code of columns of truth values.
-
-    Raises
-    ------
-    ValueError
-        If ``&``, ``|`` or ``~`` stands beside what is no truth value.
     """
     found: ast.Expression = _Numbers(columns).visit(code)
     return found

@@ -64,11 +64,6 @@ class Terms:
         """Learn levels and contrasts of the terms from a table; return the terms and their design.
 
         States are learned from the rows in canonical order, so that they do not depend on the table's order.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the table lacks a column or a value, or a term cannot be computed.
         """
         terms = tuple(terms)
         columns, kinds = columns_for(table, variables_of(terms, table.columns), explain=explain)
@@ -84,13 +79,7 @@ class Terms:
         return learned, learned._design(columns, len(table)) if any(states.values()) else values
 
     def apply(self, table: nw.DataFrame[Any]) -> Array:
-        """Return the design of a new table.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the table lacks a column or a value, or has a level that did not occur in the fit.
-        """
+        """Return the design of a new table."""
         for name in variables_of(self.terms, list(self.kinds)):  # not the table's, which may have other columns too
             check_column(name, table.columns)
         columns, _ = columns_for(table, list(self.kinds), self.kinds, explain=self.explain)
@@ -99,12 +88,7 @@ class Terms:
             return self._design(columns, len(table))
 
     def refuse_single_levels(self) -> None:
-        """Raise ValueError for factors with a single level.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for factors with a single level."""
         for text, levels in self.levels.items():
             if len(levels) == 1:
                 raise ValueError(f"{text} has one level, {levels[0]!r}, in all rows: leave it out")

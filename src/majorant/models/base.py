@@ -38,12 +38,7 @@ NAMES_OF_ROWS = {"groups", "bags", "time", "data", "future"}
 
 
 def refuse_stored(X: Any, method: str) -> None:
-    """Raise TypeError for rows that are not in memory, for methods that need them in memory.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise TypeError for rows that are not in memory, for methods that need them in memory."""
     if stored_rows(X) is not None:
         raise TypeError(f"{method} takes rows in memory: take a part of them")
 
@@ -232,11 +227,6 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         """Return the rows as `fit` took them, by the formula of the fit if there is one, and the target and `given`.
 
         The last value is the order of the rows returned, None for that of X.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a data frame has other columns than that of the fit, or another order of them, or cells are no numbers.
         """
         refuse_what_is_no_number(X, "X")
         for name, values in {"y": y, **given}.items():

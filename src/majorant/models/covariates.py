@@ -44,13 +44,7 @@ class Covariates:
 
     @classmethod
     def learned(cls, given: Any, n: int) -> Covariates:
-        """Return the covariates of a table: text and ordered categories have levels, anything else is a number.
-
-        Raises
-        ------
-        ValueError
-            If it has not n rows, or a cell is missing, or a column of text has very many levels.
-        """
+        """Return the covariates of a table: text and ordered categories have levels, anything else is a number."""
         names, columns, orders = _columns(given, n)
         return cls(tuple(names), tuple(map(_levels, names, columns, orders)))
 
@@ -69,13 +63,7 @@ class Covariates:
         return {f"{name}={level}": own[0] for name, own in both for level in own[1:]}
 
     def table(self, given: Any, n: int) -> Array:
-        """Return the covariates of n rows as columns of numbers, (n, columns).
-
-        Raises
-        ------
-        ValueError
-            If there are not as many as rows, or as in the fit, or a cell is missing, or a level is new.
-        """
+        """Return the covariates of n rows as columns of numbers, (n, columns)."""
         names, columns, _ = _columns(given, n)
         if len(columns) != len(self.names):
             raise ValueError(f"gating has {len(columns)} columns; the fit had {len(self.names)}")
@@ -102,13 +90,7 @@ class Covariates:
 
 
 def completed(given: Any, n: int, learned: Covariates | None = None) -> tuple[Any, NDArray[np.bool_], str]:
-    """Return covariates of n rows, those of incomplete rows replaced; which rows these are, and how many, in words.
-
-    Raises
-    ------
-    ValueError
-        If there are not n rows, or each lacks a covariate and none are `learned` from a fit.
-    """
+    """Return covariates of n rows, those of incomplete rows replaced; which rows these are, and how many, in words."""
     names, columns, _ = _columns(given, n)
     missing = {name: is_missing(column) for name, column in zip(names, columns, strict=True)}
     lacking = np.logical_or.reduce(list(missing.values()))
@@ -132,12 +114,7 @@ def completed(given: Any, n: int, learned: Covariates | None = None) -> tuple[An
 
 
 def refuse_wide_covariates(table: Array) -> None:
-    """Raise ValueError for many covariates that outnumber the rows.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for many covariates that outnumber the rows."""
     n, width = table.shape
     if width > max(WIDE, n):
         raise ValueError(f"{n:,} rows determine no effects of {width:,} covariates on the weights: choose fewer")

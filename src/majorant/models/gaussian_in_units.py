@@ -29,11 +29,6 @@ def units_of(x: Array, weights: Array, *, common: bool = False) -> tuple[Array, 
     """Return the mean and standard deviation of each column, over the cells that are there; 1 where none varies.
 
     Where `common`, all have the root mean square of the standard deviations.
-
-    Raises
-    ------
-    ValueError
-        If squares of the numbers leave the range of floating point.
     """
     there = ~np.isnan(x)
     mass = np.maximum(np.einsum("i,ij->j", weights, there), 1e-300)

@@ -29,12 +29,7 @@ SMALLEST = 1e-8
 
 
 def check_kernel(kernel: Any, n_components: Any, gamma: Any) -> None:
-    """Check the parameters kernel, n_kernel_components and gamma of a model.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Check the parameters kernel, n_kernel_components and gamma of a model."""
     if kernel is not None and not callable(kernel):
         check_choice("kernel", kernel, ["rbf"], or_else=", None or a callable")
     check_integer("n_kernel_components", n_components, low=1)
@@ -63,13 +58,7 @@ class FeatureMap:
     landmarks: Array | None = None
 
     def of(self, x: NDArray[Any]) -> Array:
-        """Compute features of rows, each from its row only.
-
-        Raises
-        ------
-        ValueError
-            If the kernel does not return one finite number for every row and landmark.
-        """
+        """Compute features of rows, each from its row only."""
         if self.landmarks is None:
             return np.asarray(x - self.center, dtype=np.float64)
         return kernel_values(self.kernel, x, self.landmarks, self.center, self.gamma)
@@ -127,13 +116,7 @@ def embedding(
     n_components: int,
     random: np.random.Generator,
 ) -> Embedding:
-    """Choose the coordinates for distinct rows, in their own units and canonical order.
-
-    Raises
-    ------
-    ValueError
-        If the kernel is not positive semi-definite on the landmarks, or not finite.
-    """
+    """Choose the coordinates for distinct rows, in their own units and canonical order."""
     center = np.einsum("np,n->p", rows, shares)
     if kernel is None:
         return Embedding(principal_axes(rows - center, shares), FeatureMap(center), None)
@@ -147,13 +130,7 @@ def embedding(
 
 
 def default_gamma(centred: Array, shares: Array) -> float:
-    """Compute one over the number of columns times their mean variance, as scikit-learn's ``gamma="scale"``.
-
-    Raises
-    ------
-    ValueError
-        If it is not positive and finite.
-    """
+    """Compute one over the number of columns times their mean variance, as scikit-learn's ``gamma="scale"``."""
     largest = float(np.abs(centred).max(initial=0.0))
     if largest == 0:
         return 1.0

@@ -375,13 +375,7 @@ class MixtureEstimator(FittedMixture):
         return ends
 
     def _keep(self, contest: Any, found: Found[Any], ends: Ends[Any], on: OnData, rows: Rows) -> None:
-        """Set the fitted attributes, the largest component first.
-
-        Raises
-        ------
-        ValueError
-            If the log-likelihood is not a number, or minus infinity.
-        """
+        """Set the fitted attributes, the largest component first."""
         if not ends.objective[0] < np.inf:
             found_is = "-inf: no solution gives every row a density" if ends.objective[0] == np.inf else "not a number"
             raise ValueError(f"the log-likelihood is {found_is}; change the rows, or what is given of the model")
@@ -461,12 +455,7 @@ class MixtureEstimator(FittedMixture):
         return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
 
     def _check_recalled(self) -> None:
-        """Refuse a density whose `recalled` does not give the parameters back.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Refuse a density whose `recalled` does not give the parameters back."""
         density = self._density()
         again = density.describe(self._theta().density)
         for name, values in again.items():

@@ -63,11 +63,6 @@ def law_of(
     """Return the law of the states of n rows, the columns that it reads, and the group of each row.
 
     `plain` is the law of rows of which neither group, covariates nor label is given, and `own` are its columns.
-
-    Raises
-    ------
-    ValueError
-        If groups or labels cannot be used, or labels or covariates differ within a group.
     """
     codes, names = (None, None) if groups is None else check_groups(groups, n)
     law: Any = plain
@@ -86,13 +81,7 @@ def law_of(
 
 
 def checked_labels(labels: Any, n: int, n_components: int) -> NDArray[np.intp]:
-    """Return the known component of each of n rows, -1 where it is not known: given as -1, NaN or None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is not one whole number per row, from -1 to n_components - 1.
-    """
+    """Return the known component of each of n rows, -1 where it is not known: given as -1, NaN or None."""
     raw = np.asarray(labels)
     if raw.shape != (n,):
         raise ValueError(
@@ -124,12 +113,7 @@ def first_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def check_constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], names: NDArray[Any] | None) -> None:
-    """Refuse a table that differs between rows of one group: the group has one component.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse a table that differs between rows of one group: the group has one component."""
     first = first_rows(codes)
     differs = table != table[first[codes]]
     bad = np.flatnonzero(differs if differs.ndim == 1 else differs.any(axis=1))
@@ -143,13 +127,7 @@ def check_constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], name
 
 
 def labels_of_groups(labels: NDArray[np.intp], codes: NDArray[np.intp], names: NDArray[Any] | None) -> NDArray[np.intp]:
-    """Give all rows of a group its one known label.
-
-    Raises
-    ------
-    ValueError
-        If a group has several.
-    """
+    """Give all rows of a group its one known label."""
     known = labels >= 0
     of_group = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
     of_group[codes[known]] = labels[known]
@@ -230,12 +208,7 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
 
 
 def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:
-    """Raise an error if the units differ from those of the fit.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise an error if the units differ from those of the fit."""
     check_is_fitted(model)
     if model.is_grouped_ and groups is None:
         raise ValueError(
@@ -249,12 +222,7 @@ def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:
 
 
 def check_gating(model: Any, gating: Any) -> None:
-    """Refuse covariates where the fit had none, and none where it had some.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse covariates where the fit had none, and none where it had some."""
     if (gating is None) != ("gating_coef" not in model.estimate_names_):
         raise ValueError(
             "the weights of this fit depend on covariates: give gating, with the columns of the fit"
@@ -264,12 +232,7 @@ def check_gating(model: Any, gating: Any) -> None:
 
 
 def refuse_torn_groups(names: NDArray[Any], places: NDArray[Any], part: str = "group", where: str = "chunks") -> None:
-    """Refuse groups of a stream of which a name is met in several places, which must lie together.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse groups of a stream of which a name is met in several places, which must lie together."""
     order = np.argsort(names, kind="stable")
     torn = np.flatnonzero(names[order][1:] == names[order][:-1])
     if len(torn):
@@ -284,12 +247,7 @@ def refuse_torn_groups(names: NDArray[Any], places: NDArray[Any], part: str = "g
 
 
 def refuse_beside_stream(**given: Any) -> None:
-    """Refuse arguments that need rows in memory.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Refuse arguments that need rows in memory."""
     for name, value in given.items():
         if value is not None:
             raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")

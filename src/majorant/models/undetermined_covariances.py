@@ -36,12 +36,7 @@ class Matrices(NamedTuple):
 
 
 def refuse_wide(matrices: Sequence[Matrices], n_rows: int, most: int = WIDE) -> None:
-    """Raise an error for covariance matrices of many columns that outnumber the rows.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise an error for covariance matrices of many columns that outnumber the rows."""
     d = max((len(one.names) for one in matrices), default=0)
     if d > max(most, n_rows):
         raise ValueError(

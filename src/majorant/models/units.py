@@ -46,11 +46,6 @@ class Standardisation:
 
         A data frame may have further columns, and another order of them. What is neither is returned as it is, as is a
         data frame of standardised columns.
-
-        Raises
-        ------
-        ValueError
-            If columns are missing.
         """
         if not hasattr(X, "columns"):
             rows = X.toarray() if hasattr(X, "toarray") else X

@@ -31,13 +31,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_archive(stream: BinaryIO, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the zip file; equal content gives equal bytes.
-
-    Raises
-    ------
-    UnsavableError
-        If it would be larger than `read_archive` accepts.
-    """
+    """Write the zip file; equal content gives equal bytes."""
     sizes = [array.nbytes for array in arrays.values()]
     if len(sizes) >= MAX_MEMBERS or max(sizes, default=0) > MAX_ARRAY_BYTES / 2 or sum(sizes) > MAX_TOTAL_BYTES / 2:
         raise UnsavableError(f"{len(sizes)} arrays of {sum(sizes)} bytes are more than a saved model may hold")
@@ -52,13 +46,7 @@ def write_archive(stream: BinaryIO, meta: Mapping[str, Any], arrays: Mapping[str
 
 
 def read_archive(stream: BinaryIO) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Read meta.json and the arrays, by their names in the zip.
-
-    Raises
-    ------
-    SavedModelError
-        If it is not a zip file, has unexpected contents, or is larger than the limits.
-    """
+    """Read meta.json and the arrays, by their names in the zip."""
     file_size = stream.seek(0, io.SEEK_END)
     with zipfile.ZipFile(stream) as archive:
         members = archive.infolist()

@@ -74,11 +74,6 @@ def bootstrap_of(kind: Literal["parametric", "case"], ends: Sequence[dict[str, A
     kind : {"parametric", "case"}
     ends : sequence of dict or str
         Of each refit the parameters by name, the error that it ended in, or an empty text where it is not regular.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two refits are regular.
     """
     found = [end for end in ends if isinstance(end, dict)]
     failures = [end for end in ends if isinstance(end, str) and end]

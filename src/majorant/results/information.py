@@ -64,13 +64,7 @@ def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Par
 
 
 def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
-    """Return minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat.
-
-    Raises
-    ------
-    ValueError
-        If their tables would be larger than `LARGEST_TABLES`.
-    """
+    """Return minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat."""
     at = packed(on.mixture, theta)[0]
     h = STEP * (1 + np.abs(at))
     is_scored = isinstance(on.mixture.density, Scored) and isinstance(on.mixture.law, Scored)
@@ -152,11 +146,6 @@ def standard_errors(
         Estimates by name, (runs, ...), of a batch of parameters; by default those that density and law describe.
     meat : ndarray of shape (m, m), optional
         The sum of the products of the scores of units: errors are then those of the sandwich.
-
-    Raises
-    ------
-    TypeError
-        If the density has no unconstrained parametrisation.
     """
     mixture = on.mixture
     if not isinstance(mixture.density, Coordinates):

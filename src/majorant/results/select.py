@@ -293,13 +293,7 @@ def _measures_of(fitted: Any, X: Any, y: Any, arguments: Mapping[str, Any]) -> d
 
 
 def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
-    """Return the criterion of a fitted estimator: an attribute, or a method that takes the rows.
-
-    Raises
-    ------
-    TypeError
-        If it has no such criterion, or none for weighted rows.
-    """
+    """Return the criterion of a fitted estimator: an attribute, or a method that takes the rows."""
     if criterion == SILHOUETTE:
         if "sample_weight" in arguments:
             raise TypeError("silhouettes are not defined for weighted rows: compare sizes without weights")

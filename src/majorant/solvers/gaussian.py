@@ -81,11 +81,6 @@ class Mixture:
             scikit-learn's ``precisions_cholesky_``: upper triangular ``U`` with ``U U' = covariance^-1`` where "full"
             or "tied", one over the standard deviation where "diag" or "spherical".
         log_determinants : ndarray of shape (n_components,)
-
-        Raises
-        ------
-        ValueError
-            If a covariance is not positive definite.
         """
         factors, constants = self._factored
         return factors, 2 * constants - self.n_features * LOG_2PI
@@ -156,11 +151,6 @@ class Mixture:
         matrix : float, ndarray of shape (n_features,) or (n_features, n_features)
             Spherical components allow a number only, diagonal ones no matrix.
         shift : float or ndarray of shape (n_features,)
-
-        Raises
-        ------
-        ValueError
-            If the result has another covariance type.
         """
         a = np.asarray(matrix, dtype=np.float64)
         allowed = self.covariance.most_axes
@@ -239,11 +229,6 @@ def m_step(
         Smallest eigenvalue of any covariance.
     single : bool
         Whether to round means to single precision, for rows of single precision: their differences are then exact.
-
-    Raises
-    ------
-    ValueError
-        If a covariance is singular; a positive floor prevents that.
     """
     k, d = reference.shape
     kind = COVARIANCES[covariance_type]

@@ -90,15 +90,6 @@ def run_em(
     n_jobs : int, optional
         Number of threads over starts. The result does not depend on it.
 
-    Returns
-    -------
-    list of EmRun, one per start
-
-    Raises
-    ------
-    ValueError
-        If a covariance becomes singular; a positive floor prevents that.
-
     References
     ----------
     .. [1] R. Varadhan, C. Roland, "Simple and globally convergent methods for accelerating the convergence of any EM

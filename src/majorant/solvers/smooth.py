@@ -68,10 +68,6 @@ def lbfgs(
     box : pair of ndarray of shape (n,), optional
         Least and largest value of each coordinate.
 
-    Returns
-    -------
-    SmoothResult
-
     References
     ----------
     .. [1] R. H. Byrd, P. Lu, J. Nocedal, C. Zhu, "A limited memory algorithm for bound constrained optimization",

@@ -22,11 +22,6 @@ def given_assignments(init: Any, n_rows: int, n_parts: int, noun: str, *, normal
         The word for a part.
     normalised : bool
         Whether rows of a table must sum to one.
-
-    Raises
-    ------
-    ValueError
-        If it has another shape, or its rows are not probabilities.
     """
     table = np.asarray(init)
     if table.shape not in ((n_rows,), (n_rows, n_parts)) or table.dtype.kind not in "biuf":

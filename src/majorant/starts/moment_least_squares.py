@@ -203,11 +203,6 @@ def moment_least_squares(
     MomentFit
         The best fit; other local minima are its `others`.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `k` or `n_starts` is not a positive whole number, or the noise variance is negative.
-
     Examples
     --------
     >>> import numpy as np

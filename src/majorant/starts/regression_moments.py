@@ -170,15 +170,6 @@ def regression_moments(data: Chunks, *, constant: bool = False) -> RegressionMom
         Whether to append a column of ones to x, for models with an intercept. Products of fewer features are then among
         those of more.
 
-    Returns
-    -------
-    RegressionMoments
-
-    Raises
-    ------
-    ValueError
-        If x is not a matrix with one number of y per row, x or y hold NaN or infinity, or sixth powers overflow.
-
     Examples
     --------
     >>> import numpy as np

@@ -47,11 +47,6 @@ def best_of(
     """Fit from every start in turn; of equal objectives the first is kept.
 
     Objectives are shown and logged times `unit`, to convert the units of the fit to those of the data.
-
-    Raises
-    ------
-    ValueError
-        If there are no starts.
     """
     best: Solution[Any] | None = None
     records: list[StartRecord] = []

@@ -112,15 +112,6 @@ def spectral_experts(
     whiten_first : bool, default=True
         False: the order of the paper, third-order regression before whitening.
 
-    Returns
-    -------
-    SpectralFit
-
-    Raises
-    ------
-    ValueError
-        If k exceeds the number of features, or the second moment is not positive.
-
     References
     ----------
     .. [1] A. T. Chaganty, P. Liang, "Spectral experts for estimating mixtures of linear regressions", ICML 2013.

@@ -33,12 +33,7 @@ LOST = 1e3
 
 
 def refuse_lost(problem: GridProblem, alpha: float) -> None:
-    """Refuse features so large that rounding errors of scores outweigh costs.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse features so large that rounding errors of scores outweigh costs."""
     if problem.reach(alpha) * np.finfo(np.float64).eps > LOST * float(problem.cost.max()):
         raise ValueError(
             f"X holds {np.abs(problem.samples.rows).max():.0e}: beside alpha={alpha:g} the rounding of a score "

@@ -40,11 +40,6 @@ def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) 
     seed : int
         Of the sample.
     n_jobs : int, optional
-
-    Raises
-    ------
-    ValueError
-        If a row has no label, or the targets are no labels.
     """
     names = None
     if y is not None and not is_dask(y):

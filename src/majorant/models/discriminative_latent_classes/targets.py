@@ -62,11 +62,6 @@ def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool
         Labels without weight are no classes.
     indicators : bool, default=False
         Whether a table is known to hold indicators, though all of its rows may sum to one.
-
-    Raises
-    ------
-    ValueError
-        If y has another shape, holds infinity or what are no labels, or no row with weight has a label.
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give the label of each row")
@@ -94,11 +89,6 @@ def share_right(found: NDArray[Any], y: Any, weights: Array | None, kind: str, c
         What y was in the fit.
     classes : ndarray of shape (n_labels,)
         Of the fit.
-
-    Raises
-    ------
-    ValueError
-        If y is not what the fit was given.
     """
     many, n = kind == "indicators", len(classes)
     targets = read_targets(y, len(found), weights, indicators=many)

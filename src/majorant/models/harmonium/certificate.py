@@ -225,13 +225,7 @@ def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | N
 
 
 def certified(cost: Penalised, at: Parameters) -> Certificate:
-    """Bound how far parameters are from the optimum.
-
-    Raises
-    ------
-    ValueError
-        If rows lack a Gaussian view.
-    """
+    """Bound how far parameters are from the optimum."""
     found = optimality(cost, at)
     if found is None:
         raise ValueError("rows of X lack a Gaussian view: the problem is then not convex, and no bound is known")

@@ -121,13 +121,7 @@ class Unseen:
         return self.naturals(latents, p), latents
 
     def gibbs(self, m: Array, sweeps: int, random: np.random.Generator) -> tuple[Array, Array]:
-        """Return the probabilities and expected latents as averages over Gibbs samples of latents and variables.
-
-        Raises
-        ------
-        ValueError
-            If a structured view is missing.
-        """
+        """Return the probabilities and expected latents as averages over Gibbs samples of latents and variables."""
         if self.structured:
             raise ValueError("method='gibbs' does not sample chains or bits with edges: take method='mean-field'")
         x = np.tile(self.centre, (len(m), 1))

@@ -201,13 +201,7 @@ class Marginal:
 
     @classmethod
     def of(cls, parameters: Parameters, missing: NDArray[np.intp]) -> Self:
-        """Integrate out the Gaussian variables `missing`.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the model is not proper.
-        """
+        """Integrate out the Gaussian variables `missing`."""
         k = parameters.n_components
         if not len(missing):
             return cls(parameters, np.zeros(k), parameters, missing)

@@ -123,11 +123,6 @@ class Penalised:
         """Minimise F by L-BFGS from a start, or by factor analysis where all variables are Gaussian.
 
         F counts as large where the model is improper. A start there is shrunk first: there is no gradient to follow.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If F is not defined at the shrunk start either.
         """
         if (
             self.problem.is_factor_analysis
@@ -256,13 +251,7 @@ class ContrastiveDivergence(PseudoLikelihood):
 
 
 def contrastive(problem: PseudoLikelihood, n_sweeps: int) -> ContrastiveDivergence:
-    """Replace the pseudo-likelihood of a problem by contrastive divergence.
-
-    Raises
-    ------
-    ValueError
-        If there is a structured view.
-    """
+    """Replace the pseudo-likelihood of a problem by contrastive divergence."""
     if problem.layout.structures:
         raise ValueError(
             "method='cd' has no mean field of chains or of bits with edges: take method='pseudo-likelihood', or views "

@@ -48,11 +48,6 @@ def read_tables(
     """Read the tables of all views of X; at prediction a dictionary may lack some.
 
     The view `but` is not read: a dictionary or a data frame may lack it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X does not hold what the views say; the message names the view.
     """
     if isinstance(X, Mapping):
         if but is not None:
@@ -263,13 +258,7 @@ def n_rows(tables: Mapping[str, Table]) -> int:
 def chain_table(
     view: Chain, name: str, values: Any, names: list[str] | None = None, columns: NDArray[np.intp] | None = None
 ) -> Table:
-    """Read the documents of a chain; see `Chain` for the forms of `values`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `values` are not documents of zeros and ones.
-    """
+    """Read the documents of a chain; see `Chain` for the forms of `values`."""
     stacked, given = _paragraphs(view, name, values)
     n_words = stacked.shape[1]
     document = np.repeat(np.arange(len(given)), given)
@@ -385,13 +374,7 @@ class Distinct:
 
 
 def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray[Any] | None) -> Distinct:
-    """Merge equal rows among those with weight and at least one view, and sort them by y, then by their views.
-
-    Raises
-    ------
-    ValueError
-        If no row with weight has a view.
-    """
+    """Merge equal rows among those with weight and at least one view, and sort them by y, then by their views."""
     n = n_rows(tables)
     w = np.ones(n) if weights is None else weights
     says = (w > 0) & ~np.logical_and.reduce([table.missing for table in tables.values()])

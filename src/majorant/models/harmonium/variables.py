@@ -285,13 +285,7 @@ def _moments(values: NDArray[Any], w: Array) -> tuple[Array, Array, NDArray[np.i
 
 
 def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ...]:
-    """Fit all views; warn of one that is constant.
-
-    Raises
-    ------
-    ValueError
-        If a view is missing for every row.
-    """
+    """Fit all views; warn of one that is constant."""
     for name, table in rows.tables.items():
         if table.missing.all():
             raise ValueError(f"view {name!r} is missing (NaN) for every row: leave it out of views")

@@ -195,12 +195,7 @@ class Categorical:
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise TypeError if a parameter is not True or False.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise TypeError if a parameter is not True or False."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {briefly(value)}")
 
@@ -215,13 +210,7 @@ MOST_VARIANCE = 4.0
 
 
 def check_views(views: Any) -> dict[str, View]:
-    """Check the parameter `views`; None is one Gaussian view of all columns.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no dictionary of views.
-    """
+    """Check the parameter `views`; None is one Gaussian view of all columns."""
     if views is None:
         return {"x": Gaussian()}
     if not isinstance(views, Mapping):
@@ -253,13 +242,7 @@ def check_views(views: Any) -> dict[str, View]:
 
 
 def resolve_columns(views: Mapping[str, View], n_columns: int, names: list[str] | None) -> dict[str, NDArray[np.intp]]:
-    """Resolve the columns of each view to numbers of columns of X.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a column does not exist, is in two views, or a view has none.
-    """
+    """Resolve the columns of each view to numbers of columns of X."""
     found: dict[str, NDArray[np.intp]] = {}
     owner: dict[int, str] = {}
     for name, view in views.items():
@@ -313,13 +296,7 @@ def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> 
 
 
 def edges_of(view: Bernoulli, name: str, names: list[str]) -> NDArray[np.intp]:
-    """Resolve the edges of a view to numbers of its columns, each pair ascending, in sorted order.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an end is not a column of the view, or an edge is repeated or joins a column to itself.
-    """
+    """Resolve the edges of a view to numbers of its columns, each pair ascending, in sorted order."""
     found: set[tuple[int, int]] = set()
     for edge in view.edges if view.edges is not None else ():
         i, j = sorted(_end(end, name, names) for end in edge)

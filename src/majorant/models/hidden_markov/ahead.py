@@ -33,11 +33,6 @@ def order_ahead(
         Columns of `future`, where it has them.
     before : sequence or None
         Times of the rows before.
-
-    Raises
-    ------
-    ValueError
-        If sequences differ in how many rows are to come, one is unknown, or a row is not later than those before.
     """
     codes = _codes_ahead(future, sequences, groups)
     sizes = np.bincount(codes, minlength=len(sequences))
@@ -71,11 +66,6 @@ def check_later(times: Array, codes: NDArray[np.intp], n: int, shown: Sequence[A
         Number of rows before.
     shown : sequence
         Times of the rows to come as they were given.
-
-    Raises
-    ------
-    ValueError
-        If a row to come is not later than all rows before of its sequence.
     """
     last = np.full(int(codes.max()) + 1, times.min())
     np.maximum.at(last, codes[:n], times[:n])
@@ -98,13 +88,7 @@ def check_later(times: Array, codes: NDArray[np.intp], n: int, shown: Sequence[A
 
 
 def named_ahead(X: Any, future: Any, names: Sequence[str], sequences: Sequences, rows: Mapping[str, Any]) -> Array:
-    """Return columns of the rows to come by name, sequence by sequence in order of time.
-
-    Raises
-    ------
-    ValueError
-        If one is missing, or as for `order_ahead`.
-    """
+    """Return columns of the rows to come by name, sequence by sequence in order of time."""
     table = table_of(future)
     for name in names:
         check_column(name, table.columns)
@@ -126,13 +110,7 @@ def given_times(
 
 
 def others_ahead(future: Any, names: Sequence[str], n_sequences: int, n_steps: int) -> Array:
-    """Return other columns of the rows to come of a regression, (sequences, steps, columns).
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are not given, or not numbers of that shape.
-    """
+    """Return other columns of the rows to come of a regression, (sequences, steps, columns)."""
     if future is None and names:
         told = ", ".join(names)
         raise TypeError(f"the rows to come of a regression need its other columns ({told}): give them as future")

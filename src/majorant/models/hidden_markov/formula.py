@@ -53,15 +53,7 @@ class SeriesFormula:
     def learn(
         cls, text: str, data: Any, groups: Any = None, time: Any = None, gating: str | None = None
     ) -> tuple[SeriesFormula, Any, Sequences]:
-        """Return what a formula learns from a table, the table's design, and its sequences.
-
-        Raises
-        ------
-        ImportError
-            If formulaic is not installed.
-        ValueError, TypeError
-            If the formula or the table cannot be used.
-        """
+        """Return what a formula learns from a table, the table's design, and its sequences."""
         require_formulaic()
         table = table_of(data)
         if not isinstance(text, str):
@@ -144,11 +136,6 @@ class SeriesFormula:
         """Return terms of the rows to come, sequence by sequence in order of time, and covariates of their steps.
 
         Lags reach back into the rows of X. None where there are no terms, or no covariates.
-
-        Raises
-        ------
-        ValueError
-            If a column or a value is missing, sequences differ in how many rows are to come, or these are not later.
         """
         table, new = table_of(X), table_of(future)
         before = table[self.time].to_list() if self.time in table.columns else None
@@ -230,13 +217,7 @@ def _lag_of(name: str) -> tuple[str, int]:
 
 
 def with_lags_of(table: Any, names: Sequence[str], sequences: Sequences) -> Any:
-    """Return a table with columns of lags, empty where a sequence has not begun.
-
-    Raises
-    ------
-    ValueError
-        If a column of which one is a lag is not in the table.
-    """
+    """Return a table with columns of lags, empty where a sequence has not begun."""
     order, codes = sequences.order, sequences.codes[sequences.order]
     for name in names:
         if LAGGED.fullmatch(name) is None:
@@ -255,13 +236,7 @@ def with_lags_of(table: Any, names: Sequence[str], sequences: Sequences) -> Any:
 
 
 def joined_columns(table: Any, future: Any, names: Sequence[str], targets: set[str]) -> Any:
-    """Return columns of a table and of the rows to come, which need not have the targets, one after the other.
-
-    Raises
-    ------
-    ValueError
-        If a column is in neither.
-    """
+    """Return columns of a table and of the rows to come, which need not have the targets, one after the other."""
     series = []
     for name in names:
         own = table[name]

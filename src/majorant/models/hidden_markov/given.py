@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 def give(
     model: HiddenMarkovModel, start_probabilities: ArrayLike, transitions: ArrayLike, estimates: Mapping[str, ArrayLike]
 ) -> HiddenMarkovModel:
-    """Return a model with given parameters as its fitted attributes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If they do not fit each other or the emission.
-    """
+    """Return a model with given parameters as its fitted attributes."""
     steps = _probabilities("transitions", transitions, 2)
     first, k = _probabilities("start_probabilities", start_probabilities, 1), len(steps)
     if steps.shape != (k, k) or first.shape != (k,):

@@ -98,11 +98,6 @@ def forecast_of_lines(
     names : ndarray or None
     others : ndarray of shape (sequences, n_steps, n_others)
         Other columns of the rows to come.
-
-    Raises
-    ------
-    ValueError
-        If one of the last rows is missing.
     """
     if np.isnan(before).any():
         raise ValueError(

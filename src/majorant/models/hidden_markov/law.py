@@ -22,11 +22,6 @@ def chain_of(
     """Return the law of the states; its steps depend on so many covariates, with the constant, or on none.
 
     Where rows depend on the states of some rows before, `order`, it is a law of tuples.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the start or the allowed transitions do not fit `k` states.
     """
     if allowed is None:
         may = None
@@ -67,12 +62,7 @@ def chain_of(
 
 
 def check_gated(name: str, given: Any, is_gated: bool) -> None:
-    """Refuse covariates of transitions where the fit had none, and none where it had some.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Refuse covariates of transitions where the fit had none, and none where it had some."""
     if (given is not None) != is_gated:
         raise ValueError(
             f"the transitions of this fit depend on covariates: give {name}, with the columns of the fit's gating"
@@ -82,13 +72,7 @@ def check_gated(name: str, given: Any, is_gated: bool) -> None:
 
 
 def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain: Chain | GatedChain) -> None:
-    """Refuse known states that a given start or forbidden transitions rule out.
-
-    Raises
-    ------
-    ValueError
-        If no path goes through the known states of a sequence.
-    """
+    """Refuse known states that a given start or forbidden transitions rule out."""
     if isinstance(chain, TupleChain):
         raise ValueError("an autoregression about switching means takes no known states: leave component_labels out")
     if not chain.numbers_states:

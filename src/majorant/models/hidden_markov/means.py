@@ -151,13 +151,7 @@ class OfTuples:
 
 
 def check_lines(emission: Any, lags: int, fit_intercept: bool, width: int) -> None:
-    """Refuse lines without anything, and an autoregression about switching means on other columns than its own lags.
-
-    Raises
-    ------
-    ValueError
-        `width` counts the columns of X and lags.
-    """
+    """Refuse lines without anything, and an autoregression about switching means on other columns than its own lags."""
     if emission in (SWITCHING_MEAN, SWITCHING_AUTOREGRESSION):
         if not lags or width != 1 + lags:
             got = f"{width - lags} columns" if lags else "lags=0"

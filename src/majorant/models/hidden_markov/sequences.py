@@ -62,12 +62,7 @@ class Sequences:
         return times_ahead(of_order, self.codes[self.order], n_steps)
 
     def refuse_guessed(self, is_grouped: bool) -> None:
-        """Refuse rows of which nobody says which are one sequence, where the fit had several.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Refuse rows of which nobody says which are one sequence, where the fit had several."""
         if is_grouped and not self.are_given:
             raise ValueError(
                 "the fit had several sequences: say which rows are one by lengths, groups or a list of tables, as in "
@@ -137,11 +132,6 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     """Return one table, and which of its rows follow each other; by default all, in their order.
 
     `groups` and `time` may name columns of a data frame, which the table returned does not have.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If these do not fit the rows, or times are missing or equal.
     """
     X, lengths = one_table(X, lengths)
     X, groups, time = without_columns(X, groups=groups, time=time)
@@ -177,13 +167,7 @@ def without_columns(X: Any, **given: Any) -> tuple[Any, ...]:
 
 
 def _is_list_of_tables(X: Any) -> bool:
-    """Return whether X is a list of tables, or of single columns of unequal lengths.
-
-    Raises
-    ------
-    ValueError
-        If it is a list of few columns of equal lengths, which could also be rows.
-    """
+    """Return whether X is a list of tables, or of single columns of unequal lengths."""
     if not isinstance(X, list | tuple) or not len(X):
         return False
     if any(hasattr(one, "columns") for one in X) or any(getattr(one, "ndim", 0) == 2 for one in X):
@@ -202,13 +186,7 @@ def _is_list_of_tables(X: Any) -> bool:
 
 
 def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
-    """Return one table of a list of tables or columns, and the lengths of its sequences.
-
-    Raises
-    ------
-    ValueError
-        If the tables have different columns, or lengths are given too.
-    """
+    """Return one table of a list of tables or columns, and the lengths of its sequences."""
     if lengths is not None:
         raise ValueError("lengths cut one table; X is a list of tables, one per sequence: leave lengths out")
     if all(np.ndim(one) == 1 for one in X):
@@ -230,13 +208,7 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
 
 
 def sequence_codes(n: int, lengths: Any, groups: Any) -> tuple[NDArray[np.intp], NDArray[Any] | None]:
-    """Return the sequence number of each of n rows, and the names; by default all are one sequence.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If both or neither fit the rows.
-    """
+    """Return the sequence number of each of n rows, and the names; by default all are one sequence."""
     if lengths is None and groups is None:
         return np.zeros(n, dtype=np.intp), None
     if groups is not None:
@@ -252,13 +224,7 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> tuple[NDArray[np.intp],
 
 
 def in_time(time: Any, codes: NDArray[np.intp]) -> tuple[Times, NDArray[np.intp]]:
-    """Return times, and the rows sequence by sequence in their order.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there is not one time per row, one is missing, two of a sequence are equal, or they cannot be read.
-    """
+    """Return times, and the rows sequence by sequence in their order."""
     values, n = np.asarray(time), len(codes)
     if values.shape != (n,):
         raise ValueError(f"time must be one time per row, shape ({n},); got shape {values.shape}")
@@ -282,13 +248,7 @@ def in_time(time: Any, codes: NDArray[np.intp]) -> tuple[Times, NDArray[np.intp]
 
 
 def weights_of_rows(sequence_weight: Any, sequences: Sequences) -> Array | None:
-    """Return the weight of each row's sequence.
-
-    Raises
-    ------
-    ValueError
-        If there is not one weight per sequence.
-    """
+    """Return the weight of each row's sequence."""
     if sequence_weight is None:
         return None
     n_sequences = len(sequences)

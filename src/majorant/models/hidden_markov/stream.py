@@ -69,14 +69,7 @@ class SeriesStream:
         return values
 
     def looked_at(self, emissions: Sequence[Emission], names: Sequence[str] | None) -> tuple[list[Array], list[bool]]:
-        """Check all rows; return the values of columns of categories, and whether columns have missing cells.
-
-        Raises
-        ------
-        ValueError
-            If a cell is infinite or cannot be of its emission, a column has none, or a sequence is torn or has several
-            weights.
-        """
+        """Check all rows; return the values of columns of categories, and whether columns have missing cells."""
         coded = [isinstance(one, CategoricalEmission) for one in emissions for _ in range(one.n_features)]
 
         def look(block: Block) -> list[tuple[Any, ...]]:
@@ -131,13 +124,7 @@ def is_stream(X: Any) -> bool:
 def series_stream(
     X: Any, source: StoredRows, lengths: Any, groups: Any, time: Any, sequence_weight: Any, lags: int
 ) -> SeriesStream:
-    """Return sequences of rows that are read part by part.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is not said which rows are one sequence, or rows of one lie apart.
-    """
+    """Return sequences of rows that are read part by part."""
     if time is not None:
         raise TypeError("time needs rows in memory: the rows of a stream are in the order of time, so leave it out")
     if lengths is None and groups is None:

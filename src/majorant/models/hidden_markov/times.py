@@ -97,15 +97,7 @@ class Times:
 
 
 def read_times(values: Any) -> Times:
-    """Return times: numbers, dates, periods of pandas, or text.
-
-    Raises
-    ------
-    UnreadTimeError
-        If a text cannot be read, or in two ways.
-    TypeError
-        If entries are of several kinds, or of none that is time.
-    """
+    """Return times: numbers, dates, periods of pandas, or text."""
     given = np.asarray(values)
     if given.dtype.kind in "iuf":
         return _of_numbers(given)
@@ -346,13 +338,7 @@ def _counted(number: float, noun: str) -> str:
 
 
 def lacking(times: Times, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array] | None:
-    """Return the sequences and times of the rows that lack between others, of rows in order; None where none does.
-
-    Raises
-    ------
-    ValueError
-        If steps are no multiples of the usual one, or very many rows lack.
-    """
+    """Return the sequences and times of the rows that lack between others, of rows in order; None where none does."""
     numbers = times.numbers
     inner, steps, _ = long_steps(numbers, codes)
     if not len(steps):

@@ -97,13 +97,7 @@ class MarginFamily:
         return self.problem.energies(self._at(block), theta.w)
 
     def hinge_losses(self, theta: Weights, block: Block) -> NDArray[np.float64]:
-        """Return the hinge loss of each sample's own class with each latent value, (rows, n_states).
-
-        Raises
-        ------
-        ValueError
-            If samples have more than one latent value: the loss of one depends on the others.
-        """
+        """Return the hinge loss of each sample's own class with each latent value, (rows, n_states)."""
         if self.together > 1:
             raise ValueError(
                 "samples with several latent values have no hinge loss of one: use MultiFold(loss='energy')"

@@ -28,13 +28,7 @@ def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[
 
 
 def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the costs between labels with weight, from a table for all labels; by default 1 for every mistake.
-
-    Raises
-    ------
-    ValueError
-        If the shape, a diagonal or a negative entry is invalid.
-    """
+    """Return the costs between labels with weight, from a table for all labels; by default 1 for every mistake."""
     if label_cost is None:
         return 1.0 - np.eye(len(classes))
     names = np.unique(labels)
@@ -59,13 +53,7 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
 def class_factors(
     class_weight: Any, labels: NDArray[Any], classes: NDArray[Any], masses: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the factor of the weights of each class: "balanced" gives all classes the same mass.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `class_weight` is none of None, "balanced" and positive numbers by label.
-    """
+    """Return the factor of the weights of each class: "balanced" gives all classes the same mass."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(masses.sum() / (len(classes) * masses))
     if not isinstance(class_weight, dict):
@@ -83,13 +71,7 @@ def class_factors(
 
 
 def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the number of the class of each label.
-
-    Raises
-    ------
-    ValueError
-        If a label is none of the classes.
-    """
+    """Return the number of the class of each label."""
     matches = classes == np.asarray(labels)[:, None]
     if not matches.any(axis=1).all():
         unknown = labels[int(np.flatnonzero(~matches.any(axis=1))[0])]

@@ -43,10 +43,6 @@ def read_samples(estimator: Any, X: Any, bags: Any, *, reset: bool) -> Samples:
         The sample of each row of a table; by default each row is one.
     reset : bool
         Whether to set the attributes (in fit) or to compare them.
-
-    Raises
-    ------
-    ValueError, TypeError
     """
     if isinstance(X, Chunks) or is_dask(X):
         got = "Chunks" if isinstance(X, Chunks) else f"a Dask {type(X).__name__}"
@@ -232,10 +228,6 @@ def read_images(estimator: Any, X: Any, *, reset: bool) -> Samples:
     X : array-like
         Of shape (images, rows, columns, features), (images, regions, features) or (images, features).
     reset : bool
-
-    Raises
-    ------
-    ValueError, TypeError
     """
     if sparse.issparse(X):
         raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")

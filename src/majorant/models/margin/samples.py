@@ -50,13 +50,7 @@ class Samples:
         return int(np.prod(self.shape, dtype=int))
 
     def one_each(self, given: Any, what: str) -> NDArray[Any]:
-        """Read one value for each sample, from one for each sample or, for rows with `bags`, one for each row.
-
-        Raises
-        ------
-        ValueError
-            If the number of values matches neither, or rows of one sample have different values.
-        """
+        """Read one value for each sample, from one for each sample or, for rows with `bags`, one for each row."""
         values: NDArray[Any] = column_or_1d(exact_labels(given), warn=True)
         if self.of_row is not None and len(values) == len(self):
             check_entry_names(given, self.names, what, "bag", "in the order in which these first appear")
@@ -80,13 +74,7 @@ class Samples:
         return np.asarray(values[first])
 
     def labels(self, y: Any, model: str, noun: str) -> NDArray[Any]:
-        """Check labels for a classifier, one for each sample; `noun` is the word for a sample in messages.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If labels are not given, one is missing, or they mix kinds.
-        """
+        """Check labels for a classifier, one for each sample; `noun` is the word for a sample in messages."""
         if y is None:
             raise ValueError(f"{model} requires y to be passed, but the target y is None")
         if len(self) == 1:
@@ -99,12 +87,7 @@ class Samples:
         return labels
 
     def weights(self, sample_weight: Any) -> NDArray[np.float64]:
-        """Check weights in the form of `y`; None means ones.
-
-        Raises
-        ------
-        ValueError, TypeError
-        """
+        """Check weights in the form of `y`; None means ones."""
         if sample_weight is not None and np.asarray(sample_weight).ndim == 1 and self.of_row is not None:
             sample_weight = self.one_each(sample_weight, "sample_weight")
         weights = check_sample_weight(sample_weight, len(self))

@@ -58,13 +58,7 @@ class FittedPrototypes:
         return cls(points - centre, centre, scale, beta, n_poses, prototypes.shape[1])
 
     def squared(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the squared distances in the units of X, shape (rows, n_classes * most).
-
-        Raises
-        ------
-        ValueError
-            If the square of a row's distance overflows.
-        """
+        """Return the squared distances in the units of X, shape (rows, n_classes * most)."""
         farthest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
         if farthest > LARGEST / max(self.scale, 1.0):
             raise ValueError(f"X holds {farthest:.0e}, too far from the prototypes to be squared: rescale X")

@@ -379,12 +379,7 @@ def _positions(weights: Vector) -> NDArray[np.intp]:
 
 
 def _pairs(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
-    """Return the inputs and labels as lists of one length.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Return the inputs and labels as lists of one length."""
     inputs, labels = _sequence("X", X), _sequence("y", y)
     if len(inputs) != len(labels):
         raise ValueError(f"X and y must be of one length; got {len(inputs)} inputs and {len(labels)} labels")
@@ -392,12 +387,7 @@ def _pairs(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _sequence(name: str, values: Any) -> list[Any]:
-    """Read a sequence as a list.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Read a sequence as a list."""
     if hasattr(values, "columns"):
         raise TypeError(f"{name} is a table: give its rows as a list of what your model takes")
     try:

@@ -76,12 +76,7 @@ ASKED = {
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model that lacks a method.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Refuse a model that lacks a method."""
     if isinstance(model, type):
         raise TypeError(f"model must be an object, not a class: give {model.__name__}(...)")
     missing = [f"{name}{what}" for name, what in ASKED.items() if not callable(getattr(model, name, None))]
@@ -115,12 +110,7 @@ class Oracles:
         return len(self.inputs)
 
     def features(self, i: int, y: Any, z: Any) -> Vector:
-        """Compute and check the joint features of sample `i`.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Compute and check the joint features of sample `i`."""
         with _named("joint_features", i):
             given = self.model.joint_features(self.inputs[i], y, z)
         try:
@@ -138,12 +128,7 @@ class Oracles:
         return features
 
     def loss(self, i: int, predicted: Any) -> float:
-        """Compute and check the loss of a prediction for sample `i`.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Compute and check the loss of a prediction for sample `i`."""
         with _named("loss", i):
             loss = self.model.loss(self.labels[i], predicted)
         if isinstance(loss, np.ndarray) and loss.ndim == 0:
@@ -153,12 +138,7 @@ class Oracles:
         return float(loss)
 
     def refuse_loss_of_truth(self) -> None:
-        """Refuse a positive loss of a sample's own label.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Refuse a positive loss of a sample's own label."""
         for i, y in enumerate(self.labels):
             if (loss := self.loss(i, y)) != 0:
                 raise ValueError(f"loss of sample {i} for its own label is {loss}: it must be 0")
@@ -190,12 +170,7 @@ class Oracles:
             return self.model.sample_latent(_read_only(w), self.inputs[i], self.labels[i], random)
 
     def listed(self, i: int) -> list[Any]:
-        """List all latent values of sample `i`.
-
-        Raises
-        ------
-        ValueError
-        """
+        """List all latent values of sample `i`."""
         with _named("latent_values", i):
             values = list(self.model.latent_values(self.inputs[i], self.labels[i]))
         if not values:

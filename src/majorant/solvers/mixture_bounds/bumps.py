@@ -159,11 +159,6 @@ def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
     floor : ndarray of shape (d, d) or (d,)
         Symmetric, positive definite; or its diagonal, the others zero, in which case no table of columns by columns is
         made where there are fewer points.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If `floor` is not positive definite.
     """
     n_columns = points.shape[1]
     share = weights / weights.sum()
