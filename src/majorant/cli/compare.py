@@ -31,9 +31,6 @@ class Side:
 
     Attributes
     ----------
-    folder : Path
-    estimator : estimator
-    recipe : Recipe
     criteria : dict
         Criteria in its summary.json; empty if there are none or no such file.
     """

@@ -22,11 +22,8 @@ def with_covariates(
 
     Parameters
     ----------
-    table : SourceTable
-    columns : Columns
     build : callable
         Makes the matrix of a table without covariates.
-    estimator : estimator
     """
     if not columns.covariates:
         return build(table), []

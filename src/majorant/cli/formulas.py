@@ -43,7 +43,6 @@ class UsedRows:
         The table without rows that were left out.
     rows : array of int
         Numbers of the rows in the whole table, from 1.
-    n_left_out : int
     """
 
     table: SourceTable

@@ -63,7 +63,6 @@ class LaterSteps:
 
         Parameters
         ----------
-        estimator : LatentClassAnalysis
         items : polars.DataFrame
             The rows of the fit.
         table : polars.DataFrame

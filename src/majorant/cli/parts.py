@@ -26,7 +26,6 @@ def read_parts(path: Path, reading: Reading = AS_USUAL, *, whole: bool = False) 
 
     Parameters
     ----------
-    path : Path
     reading : Reading
         How the table is read.
     whole : bool

@@ -41,7 +41,6 @@ def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[
     ----------
     path : Path
         A TOML file with one section a view.
-    table : SourceTable
     others : collection of str
         Target and weights, which patterns and ranges skip and no view may name.
     """

@@ -143,7 +143,6 @@ class ClusterRows(DaskRows):
     Parameters
     ----------
     X : dask.array.Array of two dimensions, or dask.dataframe.DataFrame
-    client : distributed.Client
     """
 
     def __init__(self, X: Any, client: Any) -> None:

@@ -30,7 +30,6 @@ class Piece:
 
     Attributes
     ----------
-    chunk : int
     x : ndarray of shape (n_rows, n_features)
     target, weights : ndarray of shape (n_rows,), or None
         Where they come with the rows.
@@ -69,7 +68,6 @@ class StoredRows:
 
     Attributes
     ----------
-    n_units, n_features : int
     dtype : numpy dtype
         float32 or float64: what the pieces are given out as.
     names : tuple of str, or None

@@ -94,7 +94,6 @@ def merged_units(
     ----------
     parts : iterable of (columns, weights)
         Weights may be None: one each.
-    most : int
     """
     known: list[tuple[Sequence[NDArray[Any]], NDArray[np.float64]]] = []
     waiting = 0

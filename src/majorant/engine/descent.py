@@ -123,7 +123,6 @@ def descend(
 
     Parameters
     ----------
-    problem : Problem
     theta : batch of parameters
         Initial parameters of the runs.
     tol : float

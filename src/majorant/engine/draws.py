@@ -44,7 +44,6 @@ def thinned(
         Nonnegative, not all zero.
     size : int
         Number of steps.
-    random : numpy.random.Generator
 
     Returns
     -------

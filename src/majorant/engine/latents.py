@@ -67,7 +67,6 @@ def collect(
     ----------
     q : latent values of the rows
     features : ndarray of shape (rows, n_features)
-    n_states : int
     weights : ndarray of shape (rows,), optional
 
     Returns

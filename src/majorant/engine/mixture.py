@@ -300,9 +300,6 @@ class Mixture:
 
     Parameters
     ----------
-    density : Density
-    law : Law
-    n_components : int
     beta : float
         Inverse temperature of the responsibilities.
     """
@@ -393,13 +390,7 @@ class Mixture:
 
 @dataclass
 class OnData:
-    """A mixture on some data, as a problem of the descent.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    data : Chunks
-    """
+    """A mixture on some data, as a problem of the descent."""
 
     mixture: Mixture
     data: Chunks
@@ -441,10 +432,6 @@ class OnData:
 
 class SingleRun:
     """A mixture as a family of the bound loop: one run, energies by row.
-
-    Parameters
-    ----------
-    mixture : Mixture
 
     Raises
     ------

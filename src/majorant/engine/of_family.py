@@ -31,7 +31,6 @@ class FamilyOnData(Generic[Theta]):
     ----------
     family : Fused
         Its parameters are those of one run: arrays of a batch without the leading axis.
-    data : Chunks
     """
 
     family: Fused[Theta]

@@ -29,7 +29,6 @@ class PottsGraph:
 
     Parameters
     ----------
-    n_units : int
     edges : ndarray of shape (n_edges, 2)
         Each pair once, no unit with itself.
     weights : ndarray of shape (n_edges,)
@@ -78,7 +77,6 @@ class PottsGraph:
         ----------
         unary : ndarray of shape (n_units, n_states)
             Infinite where a state is absent.
-        strength : float
         z : ndarray of shape (n_units,)
             Labels to start from.
         method : {"expansion", "icm"}

@@ -24,7 +24,6 @@ def spending_price(excesses: Callable[[NDArray[np.float64]], NDArray[np.float64]
     ----------
     excesses : callable
         Excesses of the proposals at several prices, by one pass.
-    budget : float
     unit : float
         Weight of the data over the budget.
 

@@ -23,7 +23,6 @@ class Trimmed(OnData):
 
     Parameters
     ----------
-    mixture : Mixture
     data : Chunks
         In memory.
     first : ndarray of shape (units,)

@@ -66,7 +66,6 @@ def columns_for(
 
     Parameters
     ----------
-    table : narwhals.DataFrame
     names : sequence of str
         Columns of the table that are needed.
     kinds : mapping, optional

@@ -16,7 +16,6 @@ def with_logicals(code: ast.Expression, columns: Collection[str]) -> ast.Express
 
     Parameters
     ----------
-    code : ast.Expression
     columns : collection of str
         Names in the code of columns of truth values.
     """

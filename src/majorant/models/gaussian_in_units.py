@@ -51,7 +51,6 @@ class GaussianInUnits:
 
     Parameters
     ----------
-    kind : Covariance
     centre, scale : ndarray of shape (d,)
         A column is its centre plus its scale times the standard one.
     has_gaps : bool

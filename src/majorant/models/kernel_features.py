@@ -47,7 +47,6 @@ class FeatureMap:
         c.
     kernel : None, "rbf" or callable
         None, :math:`e^{-\gamma |x - l|^2}`, or a function of rows and landmarks, ``kernel(X, L)``.
-    gamma : float
     landmarks : ndarray of shape (n_landmarks, n_features)
         Empty without a kernel.
     """
@@ -92,7 +91,6 @@ class Embedding:
     ----------
     axes : PrincipalAxes
         Principal axes of the features: the rows themselves, or their kernel features.
-    map : FeatureMap
     to_features : ndarray of shape (n_landmarks, n_features of `axes`), or None
         Map from kernel values to orthonormal kernel features; None without a kernel.
     """

@@ -23,7 +23,6 @@ class Matrices(NamedTuple):
 
     Attributes
     ----------
-    estimate : str
     at : int
         Which column of blocks holds the cells.
     names : sequence of str

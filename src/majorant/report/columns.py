@@ -61,7 +61,6 @@ def interval_columns(
 
     Parameters
     ----------
-    head : str
     estimates, low, high : array of shape (rows,)
         NaN where there is none.
     write : callable

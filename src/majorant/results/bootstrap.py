@@ -28,7 +28,6 @@ class Bootstrap(Told):
         Of them, how many ended in an error; `failure` is the first.
     n_degenerate : int
         How many ended at a solution that is not regular. Neither these nor the failed ones count.
-    failure : str
     samples : dict of ndarray of shape (n_used, ...)
         By the name of the parameter.
     """

@@ -62,16 +62,12 @@ class MixtureContest:
 
     Attributes
     ----------
-    mixture : Mixture
     columns : tuple of arrays
         Row-aligned arrays: columns of the density, then of the law.
     points : ndarray of shape (rows, numbers)
         Rows for starts: standardised columns, missing cells filled in.
     weights : ndarray of shape (rows,)
         Of units; one on average.
-    plan : Plan
-    tol : float
-    max_iter : int
     data : callable
         Chunks of columns and weights.
     least_size : float

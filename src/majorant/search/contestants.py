@@ -32,8 +32,6 @@ class Run(Generic[Theta]):
         Initial and current parameters: batches of one run.
     objective : float
         Minus the log-likelihood, in the units of the fit.
-    n_iter : int
-    converged : bool
     degenerate : str
         Why the solution is degenerate; empty if it is not.
     met : tuple of (source, n_iter)
@@ -90,10 +88,8 @@ class Contest(Protocol[Theta]):
 
     Attributes
     ----------
-    plan : Plan
     tol : float
         Remaining gain of log-likelihood, per unit of weight, at which a run has converged.
-    max_iter : int
     constant : float
         Difference between minus the log-likelihood in the units of the data and an objective.
     whole : rows
@@ -189,13 +185,11 @@ class Found(Generic[Theta]):
 
     Attributes
     ----------
-    best : Run
     records : tuple of StartRecord
     optima : tuple of Run
         Distinct regular optima, best first; degenerate ones if there are no others.
     excluded : Run or None
         A better solution that the rule excludes as degenerate.
-    note : str
     n_degenerate : int
         Number of runs that ended at degenerate solutions, if there are regular ones.
     raced : tuple of (int, int)

@@ -31,8 +31,6 @@ class FewStarts(Generic[Theta]):
         The problem on all rows, which a race passes on as its rows.
     part : Problem
         The problem on the rows on which starts are compared; `whole` itself if these are all.
-    tol : float
-    max_iter : int
     race : tuple of (int, int)
         Number of steps before starts are compared, and number of starts that continue; empty if all do.
     note : str

@@ -20,7 +20,6 @@ def perturbed(q: Array, log_density: Array, weights: Array, draws: np.random.Gen
     q, log_density : ndarray of shape (components, rows)
         At least two components.
     weights : ndarray of shape (rows,)
-    draws : numpy.random.Generator
 
     Returns
     -------

@@ -36,13 +36,7 @@ def _n_starts(run: Run[Any]) -> int:
 
 @dataclass
 class Race(Generic[Theta]):
-    """Rounds of one contest.
-
-    Attributes
-    ----------
-    contest : Contest
-    verbose : int
-    """
+    """Rounds of one contest."""
 
     contest: Contest[Theta]
     verbose: int = 0

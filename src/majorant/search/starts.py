@@ -88,8 +88,6 @@ def tables(points: Array, weights: Array, k: int, size: int, draws: np.random.Ge
     weights : ndarray of shape (rows,)
     k : int
         Number of components.
-    size : int
-    draws : numpy.random.Generator
     """
     return [(KINDS[i % len(KINDS)][0], KINDS[i % len(KINDS)][1](points, weights, k, draws)) for i in range(size)]
 

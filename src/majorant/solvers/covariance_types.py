@@ -24,7 +24,6 @@ class Covariance(ABC):
 
     Attributes
     ----------
-    name : str
     code : int
         Code of the type in the kernels.
     most_axes : int

@@ -187,7 +187,6 @@ class MStep:
 
     Attributes
     ----------
-    mixture : Mixture
     value : float
         The expected energy at the minimum.
     floored : ndarray of shape (n_components,)

@@ -31,7 +31,6 @@ class EmRun:
 
     Attributes
     ----------
-    mixture : Mixture
     log_likelihoods : ndarray of shape (n_iter + 1,)
         Weighted log-likelihood after 0, 1, ... steps; the last is that of `mixture`. It never falls but for rounding.
     floored : ndarray of shape (n_components,)

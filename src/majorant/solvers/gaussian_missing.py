@@ -166,7 +166,6 @@ def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:
 
     Parameters
     ----------
-    mixture : Mixture
     x : ndarray of shape (n_rows, n_features)
         NaN where an entry is missing. The result of a complete row does not depend on the other rows.
 
@@ -197,7 +196,6 @@ def impute(mixture: Mixture, x: NDArray[Any]) -> NDArray[Any]:
 
     Parameters
     ----------
-    mixture : Mixture
     x : ndarray of shape (n_rows, n_features)
 
     Returns

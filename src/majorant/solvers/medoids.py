@@ -96,7 +96,6 @@ def medoid_search(
         Row c has the distances of a medoid c to all rows; finite, not negative.
     weights : ndarray of shape (n,)
         Positive.
-    k : int
     seed : int
         Seed of all random draws.
     effort : {"fast", "default", "best"} or MedoidPlan

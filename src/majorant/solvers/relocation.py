@@ -25,7 +25,6 @@ def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Ch
     moments : ndarray of shape (n_centres, n_features + 2)
         Moments of the rows nearest to each centre, about that centre; see `majorant.solvers.nearest`.
     centres : ndarray of shape (n_centres, n_features)
-    data : Chunks
 
     Returns
     -------

@@ -42,7 +42,6 @@ class Assigned:
     prices : ndarray of shape (k,)
         What a unit of weight pays in each cluster beside its cost: above zero only in a full one, below zero only in
         one of the smallest size.
-    cost : float
     """
 
     mass: Array
@@ -107,8 +106,6 @@ def sized_kmeans(
     points : ndarray or CSR matrix of shape (n, d)
     weights : ndarray of shape (n,)
     centres : ndarray of shape (k, d)
-    sizes : Sizes
-    max_iter : int
     tolerance : float
         Sum of squared shifts of centres up to which they stand still.
     on_sphere : bool

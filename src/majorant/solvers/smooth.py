@@ -23,7 +23,6 @@ class SmoothResult:
     ----------
     x : ndarray
         The best point.
-    value : float
     values : list of float
         Value at the start and after each iteration; never rising.
     converged : bool

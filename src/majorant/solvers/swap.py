@@ -127,7 +127,6 @@ def swap_search(
         Distinct points near the origin, such as those of a `majorant.data.measure.Measure`.
     weights : ndarray of shape (n,)
         Positive.
-    k : int
     seed : int
         Seed of all random draws.
     effort : {"fast", "default", "best"} or SwapPlan

@@ -45,7 +45,6 @@ def annealed_pooling(
     ----------
     loss : callable
         The sum without the penalty, and its gradient.
-    dim : int
     alpha : float
         Strength of the penalty of the fit. On the path it is at least 0.005 times `mean_square`.
     mean_square : float

@@ -53,7 +53,6 @@ def pooled(assignments: Array, weights: Array, unit: NDArray[np.intp], n_units: 
     weights : ndarray of shape (n_rows,)
     unit : ndarray of shape (n_rows,)
         The unit of each row.
-    n_units : int
     """
     total = np.zeros((n_units, assignments.shape[1]))
     np.add.at(total, unit, assignments * weights[:, None])

@@ -71,13 +71,11 @@ class MomentEquations:
 
     Parameters
     ----------
-    moments : RegressionMoments
     k : int
         Number of components.
 
     Attributes
     ----------
-    n_residuals : int
     noise_range : tuple of float
         Range of the noise variance: from zero to the residual variance of one linear regression.
 
@@ -186,7 +184,6 @@ def moment_least_squares(
 
     Parameters
     ----------
-    moments : RegressionMoments
     k : int
         Number of components; it may exceed the number of features.
     noise_variance : float, optional

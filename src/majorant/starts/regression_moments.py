@@ -131,7 +131,6 @@ class Identifiability:
 
     Attributes
     ----------
-    order : int
     n_coefficients : int
         Number of distinct entries of the moment tensor.
     rank : int

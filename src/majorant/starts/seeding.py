@@ -25,9 +25,6 @@ def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_tri
 
     Parameters
     ----------
-    measure : Measure
-    n_seeds : int
-    random : numpy.random.Generator
     n_trials : int, optional
         By default ``2 + floor(log(n_seeds))``.
 

@@ -98,7 +98,6 @@ def spectral_experts(
 
     Parameters
     ----------
-    moments : RegressionMoments
     k : int
         Number of components, at most the number of features.
     noise_variance : float, optional

@@ -80,10 +80,8 @@ def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int
 
     Parameters
     ----------
-    grids : GridSet
     shares : ndarray of shape (n_images,)
         Weights of the images.
-    seed : int
     n_jobs : int, optional
     """
     rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)

@@ -55,7 +55,6 @@ def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha
         Of the rows.
     shares : ndarray of shape (n_rows,)
         Positive, of sum one.
-    n_clusters : int
     alpha : float
         Weight :math:`\lambda` of the penalty :math:`\frac{\lambda}{2K} |w|^2`.
     """

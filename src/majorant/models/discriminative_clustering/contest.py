@@ -57,7 +57,6 @@ class ClusteringContest(FewStarts[Clusterings]):
     init : str or ndarray of shape (n_rows, n_clusters)
     n_init : "auto" or int
         Number of random starts, or of columns of the relaxation.
-    random : numpy.random.Generator
     """
 
     part: ClusteringCost
@@ -238,12 +237,10 @@ def clustering_contest(
 
     Parameters
     ----------
-    cost : ClusteringCost
     axes : PrincipalAxes
         Those of its coordinates.
     init, n_init, tol, max_iter
         See `DiscriminativeClustering`; assignments that are given are those of distinct rows.
-    random : numpy.random.Generator
     """
     n, part, note = len(cost.shares), cost, ""
     is_given = cost.n_clusters == 1 or not isinstance(init, str)

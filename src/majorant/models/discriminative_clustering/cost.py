@@ -59,7 +59,6 @@ class ClusteringCost:
     coordinates : ndarray of shape (n_rows, n_axes)
     shares : ndarray of shape (n_rows,)
         Positive, of sum one.
-    n_clusters : int
     alpha : float
         :math:`\lambda`.
     n_jobs : int, optional

@@ -47,7 +47,6 @@ class LatentClassContest(FewStarts[LatentClasses]):
 
     Attributes
     ----------
-    design : Design
     assignments : iterable of (str, ndarray)
         Names of starts, and their soft assignments of the labelled rows of the race.
     gamma : float
@@ -177,13 +176,11 @@ def latent_class_contest(
     Parameters
     ----------
     rows : FitRows
-    n_classes : int
     penalty : float
         In the units of the coordinates.
     init, n_init, beta, gamma, bounds, max_iter, tol
         See `DiscriminativeLatentClasses`; gamma is its `unlabelled_weight`, and given classes are those of the
         labelled rows.
-    draws : numpy.random.Generator
     """
     design, sample = rows.design, rows.sample
     if isinstance(init, str):

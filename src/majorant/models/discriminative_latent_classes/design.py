@@ -38,7 +38,6 @@ class Design:
         Of the rows of X, with or without label.
     rotation : Rotation
         From the measure's points to x.
-    labels : LabelModel
     point : ndarray of shape (n_labelled,)
         The distinct row that each labelled one is.
     code : ndarray of shape (n_labelled,)
@@ -154,7 +153,6 @@ def make_design(
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-    targets : Targets
     weights : ndarray of shape (n_rows,), optional
     n_jobs : int, optional
     """
@@ -213,7 +211,6 @@ def penalty_of_df(variances: Array, df: float) -> float:
     ----------
     variances : ndarray
         Of the rows along their principal axes.
-    df : float
     """
     variances = variances[variances > 1e-10 * variances.max(initial=0.0)]
     if not len(variances):

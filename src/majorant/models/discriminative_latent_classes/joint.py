@@ -28,7 +28,6 @@ class JointCost:
 
     Parameters
     ----------
-    family : LatentClassFamily
     labelled : Chunks
         Columns x and y.
     rows : Chunks

@@ -25,7 +25,6 @@ class LabelModel:
 
     Attributes
     ----------
-    n_labels : int
     prior : float
         Pseudo-count of each label in every class.
     """

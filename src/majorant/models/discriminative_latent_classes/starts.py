@@ -37,8 +37,6 @@ class Relaxed:
 
     Attributes
     ----------
-    design : Design
-    n_classes : int
     alpha : float
         The penalty in units of the coordinates.
     """

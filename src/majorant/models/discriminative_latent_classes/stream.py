@@ -34,7 +34,6 @@ def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) 
 
     Parameters
     ----------
-    source : StoredRows
     y : array-like of shape (n_rows,), Dask array or None
         A label for each row; None where they come with the rows.
     seed : int

@@ -274,8 +274,6 @@ class Curvature:
 
     Parameters
     ----------
-    problem : PseudoLikelihood
-    at : Parameters
     scale : ndarray of shape (n_rows,)
         Zero for rows whose weights are fixed at zero: the matrix is zero there.
     """

@@ -52,7 +52,6 @@ class ClosedForm(ABC):
     mean : ndarray of shape (n_gaussian,)
     penalties : ndarray of shape (n_gaussian,)
         Penalty of each row of U: the diagonal of lambda P.
-    n_components : int
 
     References
     ----------

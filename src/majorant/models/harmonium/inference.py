@@ -45,7 +45,6 @@ class Unseen:
         Rows of W: bits, then levels.
     groups : tuple of slice
         Positions in `rows`: one for the bits, then one for each categorical variable.
-    weights, intercept, centre : ndarray
     structured : tuple of (Structure, slice)
         Structured views, whose rows come last; their values are features.
     """
@@ -158,7 +157,6 @@ class FittedHarmonium:
     layout : Layout
         Variables of the views; a label that is modelled is the last categorical one.
     centre : ndarray of shape (n_variables,)
-    parameters : Parameters
     unlinked : tuple of tuple of str
         Groups of views that no row of the fit links; empty where all are linked.
     """

@@ -31,7 +31,6 @@ class Layout:
 
     Attributes
     ----------
-    n_gaussian, n_bits : int
     levels : tuple of int
         Number of levels of each categorical variable; a label that is modelled comes last.
     level_weights : tuple of float

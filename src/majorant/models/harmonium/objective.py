@@ -41,11 +41,9 @@ class Penalised:
 
     Attributes
     ----------
-    problem : PseudoLikelihood
     scale : ndarray of shape (n_rows,)
         Units of W, V and intercepts, in which L-BFGS works and all weights have the same penalty; zero for rows whose
         weights are fixed at zero.
-    l2 : float
     variance : ndarray of shape (n_gaussian,)
         Known variances; NaN where they are learnt.
     most : float or ndarray of shape (n_rows,)

@@ -32,7 +32,6 @@ class Part:
 
     Attributes
     ----------
-    seen : Seen
     data : Chunks
         Gaussian variables (dense), bits (CSR of ones), categorical variables (CSR, one-hot), y if there is a loss, and
         data of each observed structured view.
@@ -73,12 +72,10 @@ class PseudoLikelihood:
 
     Attributes
     ----------
-    layout : Layout
     centre : ndarray of shape (n_variables,)
         Means mu of the variables, which stand for missing discrete ones.
     parts : tuple of Part
     loss : Loss, optional
-    loss_weight : float
     """
 
     layout: Layout

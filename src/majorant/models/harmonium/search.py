@@ -58,7 +58,6 @@ class Choice:
 
     Attributes
     ----------
-    l2 : float
     begun : Parameters, optional
         Fit with it at a coarse tolerance, from which the final fit starts.
     path : list of dict
@@ -140,7 +139,6 @@ class Search:
 
     Attributes
     ----------
-    problem : PseudoLikelihood
     scale, variance : ndarray
         See `Penalised`.
     positions : tuple of ndarray
@@ -429,7 +427,6 @@ def kept_penalty(rows: Sequence[Array], best: int, empty: Sequence[bool], *, by_
         Number of the smallest loss.
     empty : list of bool
         Whether the model has no components.
-    by_target : bool
     """
     weights, least = rows[best].T
     error = standard_error(least, weights) if by_target else -np.inf

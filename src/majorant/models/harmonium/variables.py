@@ -41,7 +41,6 @@ class FittedView:
 
     Attributes
     ----------
-    name, kind : str
     columns : ndarray of int, or None
         Columns of X; None where X was a dictionary of arrays.
     names : list of str
@@ -358,7 +357,6 @@ class Pattern:
 
     Attributes
     ----------
-    seen : Seen
     rows : ndarray of int
     columns : tuple
         Gaussian variables (dense), bits and one-hot categories (CSR), then data of each structured view.

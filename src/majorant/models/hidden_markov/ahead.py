@@ -26,7 +26,6 @@ def order_ahead(
 
     Parameters
     ----------
-    future : narwhals data frame
     sequences : Sequences
         Of the rows before.
     groups, time : str or None

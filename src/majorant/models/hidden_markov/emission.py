@@ -40,7 +40,6 @@ class Emission:
     ----------
     first, n_features : int
         Which columns of X.
-    covariance_type : str
     centre, scale : ndarray
         Units of columns that have some.
     levels : tuple of ndarray

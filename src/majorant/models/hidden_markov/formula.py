@@ -41,7 +41,6 @@ class SeriesFormula:
         Own lags of the target, which are no terms: the model makes and forecasts them.
     time : str or None
         The column of the times.
-    has_constant : bool
     """
 
     formula: Formula

@@ -89,7 +89,6 @@ def forecast_of_lines(
 
     Parameters
     ----------
-    estimates : mapping
     last : ndarray of shape (sequences, components)
     before : ndarray of shape (sequences, lags)
         The last rows, the latest first.

@@ -86,7 +86,6 @@ class SeriesRows:
     ----------
     x : ndarray of shape (n_rows, n_columns)
         What the emissions read.
-    sequences : Sequences
     gating : ndarray of shape (n_rows, 1 + n_covariates) or None
         A constant, and standardised covariates of the step into each row.
     """

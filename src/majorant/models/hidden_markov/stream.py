@@ -33,7 +33,6 @@ class SeriesStream:
     ----------
     source : StoredRows
         Blocks of whole sequences: their rows, and the number of each row's sequence.
-    sequences : Sequences
     lags : int
         Own lags of the first column.
     """

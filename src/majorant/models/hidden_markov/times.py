@@ -57,8 +57,6 @@ class UnreadTimeError(ValueError):
 
     Attributes
     ----------
-    row : int
-    text : str
     meanings : tuple of str
         The days that the text may be; empty where it is no time.
     beside : str

@@ -54,12 +54,10 @@ class MarginFamily:
 
     Parameters
     ----------
-    problem : NativeProblem
     shares : ndarray of shape (n_samples,)
         Weights of the samples in the objective; they sum to one.
     alpha : float
         Strength of the penalty.
-    solver : BoundSolver
     tol : float
         Relative duality gap of each bound.
     seed : int

@@ -227,7 +227,6 @@ def read_images(estimator: Any, X: Any, *, reset: bool) -> Samples:
         Its ``n_features_in_`` and ``feature_names_in_`` are set or compared.
     X : array-like
         Of shape (images, rows, columns, features), (images, regions, features) or (images, features).
-    reset : bool
     """
     if sparse.issparse(X):
         raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")

@@ -128,7 +128,6 @@ def distinct_samples(
 
     Parameters
     ----------
-    samples : Samples
     codes : ndarray of shape (n_samples,)
         Numbers of the classes.
     weights : ndarray of shape (n_samples,)

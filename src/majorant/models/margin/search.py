@@ -59,7 +59,6 @@ class StartRequest(Generic[Problem]):
 
     Attributes
     ----------
-    problem : NativeProblem
     shares : ndarray of shape (n_samples,)
         Weights of the samples; they sum to one.
     alpha : float
@@ -70,7 +69,6 @@ class StartRequest(Generic[Problem]):
         Latent values of the first start.
     n_init : int
         Number of starts.
-    seed : int
     """
 
     problem: Problem
@@ -102,7 +100,6 @@ class Found:
 
     Attributes
     ----------
-    solution : Solution
     records : tuple of StartRecord
     family : Family
         The family of the best start.
@@ -132,9 +129,6 @@ class Descents:
         Latent values as units.
     bounds : BoundPolicy, optional
         By default the tightest bounds after a trusted start, `GibbsLimit` after others.
-    tol : float
-    max_iter : int
-    verbose : int
     n_polish : int, default=3
         Candidates of the exploration that are descended from.
     """

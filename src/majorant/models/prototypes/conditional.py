@@ -35,7 +35,6 @@ class ConditionalLoss:
         Number of poses of each class, which are the first of its prototypes.
     most : int
         Prototypes of each class, including those that are not poses.
-    beta, alpha : float
     """
 
     data: Chunks

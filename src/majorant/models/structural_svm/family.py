@@ -88,11 +88,8 @@ class StructuralFamily:
 
     Parameters
     ----------
-    oracles : Oracles
     candidates : Candidates
         At least one latent value for every sample.
-    solver : BoundSolver
-    alpha : float
     tol : float
         Relative duality gap of each bound.
     max_passes : int

@@ -94,7 +94,6 @@ class Oracles:
 
     Parameters
     ----------
-    model : StructuralModel
     inputs, labels : sequence
         Of one length.
     """

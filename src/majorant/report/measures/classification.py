@@ -27,7 +27,6 @@ class LatentClass:
 
     Attributes
     ----------
-    number : int
     share : float
         Of the rows.
     labels : ndarray of shape (n_classes,)

@@ -103,8 +103,6 @@ class Optimum:
 
     Attributes
     ----------
-    log_likelihood : float
-    lines : Lines
     responsibilities : array of shape (n, k)
     n_starts : int
         Number of starts that ended there, 0 if unknown.

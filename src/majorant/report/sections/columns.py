@@ -19,7 +19,6 @@ class ColumnUse:
 
     Attributes
     ----------
-    name : str
     use : str
         Its role ("feature", "target", "weights", ...), or `LEFT_OUT`.
     notes : tuple of str

@@ -117,7 +117,6 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
 
     Parameters
     ----------
-    problem : BoundProblem
     best : DualValue
         Multipliers to start from.
     work : Work

@@ -64,7 +64,6 @@ def largest_cover(
 
     Parameters
     ----------
-    problem : BoundProblem
     multipliers : ndarray of shape (n,)
     tolerance : float
         Width at which the search ends.
@@ -134,10 +133,6 @@ class Water:
     and to the second-nearest centre, and :math:`t_a` such that the weighted increments of cluster :math:`a` sum to
     `level`, or are all at their limit. Then :math:`h` at every centre is `level`, and the bound is the sum of squares
     about the centres if :math:`h` is nowhere larger.
-
-    Parameters
-    ----------
-    problem : BoundProblem
     """
 
     def __init__(self, problem: BoundProblem) -> None:

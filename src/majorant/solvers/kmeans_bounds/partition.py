@@ -34,8 +34,6 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
 
     Parameters
     ----------
-    problem : BoundProblem
-    work : Work
     rounds : int
         Largest number of steps that improve multipliers; 0 for those in closed form.
     """

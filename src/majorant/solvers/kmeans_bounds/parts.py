@@ -28,7 +28,6 @@ def leading_columns_bound(problem: BoundProblem, work: Work, rounds: int) -> flo
     ----------
     problem : BoundProblem
         With points on their principal axes.
-    work : Work
     rounds : int
         As in `partition_bound`.
     """

@@ -101,7 +101,6 @@ def peng_wei_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
     ----------
     problem : BoundProblem
         With at most `MOST_POINTS` points.
-    work : Work
     iterations : int
         Largest number of steps that improve N; each computes all eigenvectors.
 

@@ -87,7 +87,6 @@ def best_mixing(bumps: Bumps, work: float, aim: Aim, start: Mixing | None = None
 
     Parameters
     ----------
-    bumps : Bumps
     work : float
         Approximate number of multiplications allowed.
     aim : Aim
@@ -150,7 +149,6 @@ def improved_shares(table: Array, weights: Array, shares: Array, max_steps: int 
     weights : ndarray of shape (n,)
     shares : ndarray of shape (m,)
         Positive.
-    max_steps : int
     """
     total, m = float(weights.sum()), len(shares)
     density = table @ shares

@@ -28,7 +28,6 @@ class BagSet:
         Bag `i` has the rows from ``starts[i]`` on, ``counts[i]`` of them, at least one. Bags may lie in any order.
     codes : ndarray of shape (n_bags,) of int32
         Number of the class of each bag.
-    n_classes : int
     first : int
         First class with weights; the score of those before it is 0.
     bias : float

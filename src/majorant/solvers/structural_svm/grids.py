@@ -28,7 +28,6 @@ class GridSet:
         Rows of an image.
     codes : ndarray of shape (n_images,) of int32
         Number of the class of each image.
-    n_classes, n_parts : int
     scale : float
         Factor of the table in scores.
     """

@@ -87,7 +87,6 @@ class NativeProblem(Generic[Samples]):
 
     Parameters
     ----------
-    samples : NativeSamples
     cost : ndarray of shape (n_classes, n_classes)
         Cost of predicting a label (second axis) for a sample of a class (first axis); zero on the diagonal.
     n_jobs : int, optional
@@ -192,7 +191,6 @@ class NativePlanes:
 
     Parameters
     ----------
-    problem : NativeProblem
     data : Chunks
         The samples as units.
     """
