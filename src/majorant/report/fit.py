@@ -99,6 +99,20 @@ class Fit:
         return np.where(flat, 0.0, np.nanstd(X, axis=0))
 
     @cached_property
+    def explained(self) -> NDArray[np.float64]:
+        """Share of each feature's variance that lies between the parts, NaN on constant features."""
+        raise NotImplementedError(f"{type(self).__name__} must say how much of each feature its parts explain")
+
+    def _explained_by(self, rows: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the share of each feature's variance that is not about the rows' own centres."""
+        return np.clip(1.0 - quotients(((rows - own) ** 2).mean(axis=0), self.deviations**2), 0.0, 1.0)
+
+    @cached_property
+    def ranked_features(self) -> list[int]:
+        """Features that vary, best explained first."""
+        return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+
+    @cached_property
     def as_fitted(self) -> Any:
         """The rows as the estimator takes them: a data frame if it was fitted with names."""
         if self.run.frame is not None:
@@ -144,6 +158,12 @@ def gap_to_bound(objective: float, search: SearchReport) -> float | None:
     if search.sense == "min":
         return max(objective - bound, 0.0) / bound if bound > 0 else (0.0 if objective <= 0 else None)
     return max(bound - objective, 0.0) / abs(objective) if objective != 0 else None
+
+
+def quotients(parts: NDArray[Any], wholes: NDArray[Any]) -> NDArray[np.float64]:
+    """Divide, and return NaN where the divisor is not positive."""
+    out = np.full(np.broadcast_shapes(np.shape(parts), np.shape(wholes)), np.nan)
+    return np.asarray(np.divide(parts, wholes, out=out, where=wholes > 0))
 
 
 def largest(sizes: NDArray[Any], most: int) -> list[int]:

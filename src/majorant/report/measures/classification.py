@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.models.discriminative_latent_classes.summary import n_described, telling_features
-from majorant.report.fit import Fit
+from majorant.report.fit import Fit, quotients
 
 
 @dataclass(frozen=True)
@@ -120,12 +120,12 @@ class Classification(Fit):
     @cached_property
     def recalls(self) -> NDArray[np.float64]:
         """Recall of each class."""
-        return _shares(np.diag(self.table), self.sizes)
+        return quotients(np.diag(self.table), self.sizes)
 
     @cached_property
     def precisions(self) -> NDArray[np.float64]:
         """Precision of each class, NaN where nothing is predicted as it."""
-        return _shares(np.diag(self.table), self.table.sum(axis=0))
+        return quotients(np.diag(self.table), self.table.sum(axis=0))
 
     @cached_property
     def confusions(self) -> list[Confusion]:
@@ -139,8 +139,7 @@ class Classification(Fit):
         estimator = self.run.estimator
         if not hasattr(estimator, "prototypes_"):
             return None
-        standard: NDArray[np.float64] = np.full(estimator.prototypes_.shape, np.nan)
-        np.divide(estimator.prototypes_ - self.means, self.deviations, out=standard, where=self.deviations > 0)
+        standard = quotients(estimator.prototypes_ - self.means, self.deviations)
         return [of_class[:n] for of_class, n in zip(standard, estimator.n_poses_, strict=True)]
 
     @cached_property
@@ -149,15 +148,7 @@ class Classification(Fit):
         estimator = self.run.estimator
         at = np.searchsorted(estimator.classes_, self._labels[self.known])
         own = estimator.prototypes_[at, estimator.poses_[self.known]]
-        within = ((self.run.X[self.known] - own) ** 2).mean(axis=0)
-        share: NDArray[np.float64] = np.full(self.n_features, np.nan)
-        np.divide(within, self.deviations**2, out=share, where=self.deviations > 0)
-        return np.clip(1.0 - share, 0.0, 1.0)
-
-    @cached_property
-    def ranked_features(self) -> list[int]:
-        """Features that vary, best explained first."""
-        return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+        return self._explained_by(self.run.X[self.known], own)
 
     @cached_property
     def latent_classes(self) -> list[LatentClass] | None:
@@ -184,9 +175,3 @@ class Classification(Fit):
         if self.run.bags is None:
             return self.run.y
         return self.run.y[np.sort(np.unique(self.run.bags, return_index=True)[1])]
-
-
-def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.float64]:
-    shares: NDArray[np.float64] = np.full(len(wholes), np.nan)
-    np.divide(parts, wholes, out=shares, where=wholes > 0)
-    return shares

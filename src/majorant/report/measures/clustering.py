@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from majorant.data.directions import unit_rows
 from majorant.registry import ModelCard
+from majorant.report.fit import quotients
 from majorant.report.measures.partition import Partition
 from majorant.report.run import Run
 from majorant.results.silhouettes import Silhouettes, clusters_directions, measure_silhouettes
@@ -41,9 +42,7 @@ class Clustering(Partition):
     def spreads(self) -> NDArray[np.float64]:
         """Root mean square distance to the centre, NaN for a cluster without rows."""
         sums = np.bincount(self.labels, weights=self.squared_distances, minlength=self.k)
-        means: NDArray[np.float64] = np.full(self.k, np.nan)
-        np.divide(sums, self.sizes, out=means, where=self.sizes > 0)
-        return np.sqrt(means)
+        return np.sqrt(quotients(sums, self.sizes))
 
     @property
     def spread(self) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from majorant.models.mixture_rows import checked_labels
 from majorant.report import numbers
-from majorant.report.fit import Fit
+from majorant.report.fit import Fit, quotients
 from majorant.report.measures.partition import Partition
 from majorant.results.selection import CRITERIA
 from majorant.solvers.normals import deviations_of, normals_of
@@ -196,8 +196,7 @@ class Mixture(Memberships, Partition):
         mean = self.weights @ self.centres
         between = self.weights @ (self.centres - mean) ** 2
         total = between + self.weights @ self.deviations_within**2
-        share: NDArray[np.float64] = np.full(self.n_features, np.nan)
-        np.divide(between, total, out=share, where=(self.deviations > 0) & (total > 0))
+        share = quotients(between, np.where(self.deviations > 0, total, 0.0))
         share[self.directions] = np.nan
         return share
 

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.report.fit import Fit
+from majorant.report.fit import Fit, quotients
 
 MOST_FEATURES = 30
 FLAT = 1e-9
@@ -128,24 +128,14 @@ class Partition(Fit):
     @cached_property
     def standard_centres(self) -> NDArray[np.float64]:
         """Centres in standard deviations from the mean of all rows, NaN on constant features and on directions."""
-        shift = self.centres - self.means
-        standard: NDArray[np.float64] = np.full_like(shift, np.nan)
-        np.divide(shift, self.deviations, out=standard, where=self.deviations > 0)
+        standard = quotients(self.centres - self.means, self.deviations)
         standard[:, self.directions] = np.nan
         return standard
 
     @cached_property
     def explained(self) -> NDArray[np.float64]:
         """Share of each feature's variance that lies between the parts, NaN on constant features."""
-        within = ((self.run.X - self.centres[self.labels]) ** 2).mean(axis=0)
-        unexplained: NDArray[np.float64] = np.full(self.n_features, np.nan)
-        np.divide(within, self.deviations**2, out=unexplained, where=self.deviations > 0)
-        return np.clip(1.0 - unexplained, 0.0, 1.0)
-
-    @cached_property
-    def ranked_features(self) -> list[int]:
-        """Features that vary, best explained first."""
-        return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+        return self._explained_by(self.run.X, self.centres[self.labels])
 
     @property
     def directions(self) -> list[int]:
@@ -169,8 +159,7 @@ class Partition(Fit):
         """Standard deviation of the rows of each part on each feature, (k, d); NaN for a part without rows."""
         sums = np.zeros((self.k, self.n_features))
         np.add.at(sums, self.labels, (self.complete - self.centres[self.labels]) ** 2)
-        sizes = self.sizes.astype(np.float64)[:, None]
-        return np.sqrt(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
+        return np.sqrt(quotients(sums, self.sizes[:, None]))
 
     def in_own_units(self, values: NDArray[np.float64], feature: int, *, spread: bool = False) -> NDArray[np.float64]:
         """Return values of a feature, or lengths along it, in the table's own units."""
