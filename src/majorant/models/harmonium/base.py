@@ -27,8 +27,7 @@ from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium import links
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
-from majorant.models.harmonium.estimates import check_proper
-from majorant.models.harmonium.inference import FittedHarmonium, generator
+from majorant.models.harmonium.inference import FittedHarmonium, check_proper, generator
 from majorant.models.harmonium.layout import Layout, Supervision, penalties
 from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood

@@ -22,8 +22,7 @@ from majorant._validation import (
     refuse_mixed,
 )
 from majorant.models.base import of_the_same_rows
-from majorant.models.harmonium.estimates import SHAPES_WITH_TARGET
-from majorant.models.harmonium.inference import has_probabilities
+from majorant.models.harmonium.inference import SHAPES_WITH_TARGET, has_probabilities
 from majorant.models.harmonium.layout import (
     Hinge,
     Supervision,

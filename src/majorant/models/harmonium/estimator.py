@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 from majorant._numbers import briefly
 from majorant._validation import check_auto, check_choice, check_sample_weight
 from majorant.models.harmonium.base import HarmoniumBase
-from majorant.models.harmonium.estimates import SHAPES
+from majorant.models.harmonium.inference import SHAPES
 from majorant.models.harmonium.layout import Supervision
 from majorant.models.harmonium.tables import distinct_rows, n_rows
 from majorant.models.harmonium.views import Bernoulli, View

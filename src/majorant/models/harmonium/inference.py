@@ -1,4 +1,4 @@
-"""Inference with a fitted harmonium: latents, missing views, loadings."""
+"""Inference with a fitted harmonium: latents, missing views, loadings, and what its estimates can be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.layout import Layout, Parameters, Seen
+from majorant.models.harmonium.layout import Layout, Marginal, Parameters, Seen
 from majorant.models.harmonium.links import Groups, linked_to
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import Structure, natural
@@ -335,3 +335,26 @@ def has_probabilities(model: Any) -> bool:
     if fitted is None and model.loss != "log":
         raise AttributeError(f"loss={model.loss!r} gives no probabilities: fit with loss='log'")
     return True
+
+
+SHAPES = {"components_": "kv", "intercept_": "v", "noise_variance_": "g"}
+"""See `ModelCard`: axes are components, variables, and real variables."""
+SHAPES_WITH_TARGET = {**SHAPES, "label_components_": "lk", "label_intercept_": "l", "y_mean_": "", "y_scale_": ""}
+
+
+def check_proper(model: Any) -> None:
+    """Raise ValueError if the estimates of a fitted harmonium do not fit its views, or are of no distribution."""
+    layout = layout_of(model.views_, model.supervision_)
+    sizes = {
+        "components_": (model.components_, model.n_components_),
+        "intercept_": (model.intercept_, layout.n_variables - model.supervision_.n_labels),
+        "noise_variance_": (model.noise_variance_, layout.n_gaussian),
+    }
+    for name, (values, n) in sizes.items():
+        if len(values) != n:
+            raise ValueError(f"its {name} has length {len(values)}, and its views and components need {n}")
+    parameters = Parameters(model.components_.T, model.intercept_, np.log(model.noise_variance_))
+    try:
+        Marginal.of(parameters, np.arange(layout.n_gaussian))
+    except np.linalg.LinAlgError:
+        raise ValueError("no distribution has its components_ and noise_variance_") from None

@@ -15,7 +15,7 @@ from majorant._validation import (
     check_real,
     check_sample_weight,
 )
-from majorant.models.harmonium.estimates import SHAPES_WITH_TARGET
+from majorant.models.harmonium.inference import SHAPES_WITH_TARGET
 from majorant.models.harmonium.layout import (
     EpsilonInsensitive,
     Squared,
