@@ -227,7 +227,7 @@ def test_the_latex_of_a_table_in_full() -> None:
     columns = [
         Column("Term", ["a_1", "a_1", "b"], where="copies"),
         Column("Nr", [1, 2, 3], markup=["<i>1</i>", "<i>2</i>", "<i>3</i>"]),
-        Column("R&D", [0.51, -12.0, None], ["0.51", "\u221212.0", ""], css="number wide-only", bold=[0]),
+        Column("R&D", [0.51, -12.0, None], texts=["0.51", "\u221212.0", ""], css="number wide-only", bold=[0]),
         Column("bar", [None] * 3, markup=["|", "||", ""], where="page"),
     ]
     table = Table("t", columns, groups={0: "<tr>a</tr>", 2: "<tr>b</tr>"}, has_total=True)
@@ -256,7 +256,7 @@ def test_a_table_too_wide_for_a_page_is_set_below_itself() -> None:
     for name in names:
         printed = ["0.500 (0.400, 0.600)", "0.500"]
         columns += [
-            Column(name, [0.5, 0.5], ["0.500", "0.500"], css="number", printed=printed),
+            Column(name, [0.5, 0.5], texts=["0.500", "0.500"], css="number", printed=printed),
             Column(f"{name} (low)", [0.4, None], where="csv"),
         ]
     table = Table("t", columns, keys=2)

@@ -220,8 +220,8 @@ def test_one_value_counts_as_a_list_of_one_and_none_as_the_models_own() -> None:
 def test_the_matrix_has_sizes_below_each_other_and_marks_the_best() -> None:
     found = chosen()
     table = found.matrix()
-    assert [c.header for c in table.columns] == ["components", "a", "b"]
-    assert table.marked == (2, 1) and table.rows[2][1] == 20.0
+    assert [c.head for c in table.columns] == ["components", "a", "b"]
+    assert [list(c.bold) for c in table.columns] == [[], [2], []] and table.columns[1].values[2] == 20.0
     lines = table.to_lines(ascii_only=True)
     assert [line for line in lines if "*" in line] == [lines[3]] and "20.00 *" in lines[3]
     assert {line.index(".") for line in (row[:22] for row in lines[1:])} == {lines[1].index(".")}
@@ -323,7 +323,7 @@ def test_clusterings_are_compared_by_the_mean_silhouette(model: Any) -> None:
         assert all(c.measures["stability"] < 1 for c in found.candidates if c.size == 6)
         proved = found.best_estimator_.certify(X, effort="fast")
         assert found.best.measures["gap"] == proved.gap == pytest.approx(1 - proved.bound / found.best.objective)
-        assert [column.header for column in found.matrix().columns][1:] == ["silhouette", "SSE", "stability", "gap"]
+        assert [column.head for column in found.matrix().columns][1:] == ["silhouette", "SSE", "stability", "gap"]
     assert "Higher is better" in str(found) and "lower" not in found.sentence
     again = type(found).from_state(found.to_state())
     assert again.best == found.best and again.sentence == found.sentence

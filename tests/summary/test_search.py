@@ -41,7 +41,7 @@ SEARCH     80 starts, 4 distinct optima, best found 5 times, second 4.219 lower
 
 def test_at_most_six_optima_are_listed() -> None:
     found = search({100.0 + k: k + 1 for k in range(9)})
-    assert len(optima_table(found).rows) == 6
+    assert optima_table(found).n_rows == 6
     assert "  3 more, up to 8.00 higher, from 24 starts." in text(found)
 
 

@@ -129,9 +129,8 @@ def _table(first: Side, second: Side) -> Table:
     for place, side in enumerate((first, second)):
         for name, value in _facts(side).items():
             facts.setdefault(name, ["", ""])[place] = value
-    return Table(
-        "runs", [Column(""), Column("first"), Column("second")], [(name, *both) for name, both in facts.items()]
-    )
+    one, other = zip(*facts.values(), strict=True)
+    return Table("runs", [Column("", list(facts)), Column("first", one), Column("second", other)])
 
 
 def _facts(side: Side) -> dict[str, str]:
@@ -228,13 +227,10 @@ def _on_rows(found: MatchedLabels) -> str:
 def _confusion(found: MatchedLabels, first: Side, second: Side) -> list[str]:
     """Return the lines of the confusion table, with matched parts on the diagonal."""
     part = "class" if is_classifier(first.estimator) else card_of(first.estimator).part
-    columns = [Column(f"first: {part}", min_width=8)]
-    columns += [Column(f"second: {name}") for name in found.second[:MOST_PARTS]]
-    rows: list[list[int | str]] = [
-        [str(name), *map(int, counts[:MOST_PARTS])]
-        for name, counts in zip(found.first[:MOST_PARTS], found.table, strict=False)
-    ]
-    lines = Table("matched", columns, rows).to_lines()
+    counts = found.table[:MOST_PARTS, :MOST_PARTS]
+    columns = [Column(f"first: {part}", list(map(str, found.first[:MOST_PARTS])), min_width=8)]
+    columns += [Column(f"second: {name}", own) for name, own in zip(found.second, counts.T, strict=False)]
+    lines = Table("matched", columns).to_lines()
     if max(found.table.shape) > MOST_PARTS:
         lines += wrapped(f"Shown are {MOST_PARTS} of {found.table.shape[0]} and {found.table.shape[1]} parts.", WIDTH)
     return lines

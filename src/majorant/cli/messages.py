@@ -154,8 +154,8 @@ def parts_lines(block: Block, standardised: bool) -> list[str]:
     for table in block.content:
         if isinstance(table, Table):
             lines += ["", *table.head(_MOST_ROWS).to_lines()]
-            if len(table.rows) > _MOST_ROWS:
-                lines.append(f"  {len(table.rows) - _MOST_ROWS} more in summary.json")
+            if table.n_rows > _MOST_ROWS:
+                lines.append(f"  {table.n_rows - _MOST_ROWS} more in summary.json")
     sentences = [item for item in block.content if isinstance(item, str)]
     if standardised:
         sentences.append("Features in standard deviations from their mean.")

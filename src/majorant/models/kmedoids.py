@@ -363,11 +363,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         n, k = len(self.labels_), len(self.medoid_indices_)
         name = self.search_.objective_name
         facts = [Fact(name, self.inertia_, 2), Fact(f"{name} per row", self.inertia_ / n, 4)]
-        rows = np.bincount(self.labels_, minlength=k)
         medoids = Table(
             "medoids",
-            [Column("cluster"), Column("medoid, row"), Column("rows")],
-            [(j + 1, int(self.medoid_indices_[j]) + 1, int(rows[j])) for j in range(k)],
+            [
+                Column("cluster", range(1, k + 1)),
+                Column("medoid, row", self.medoid_indices_ + 1),
+                Column("rows", np.bincount(self.labels_, minlength=k)),
+            ],
         )
         columns = "given distances" if self._is_precomputed else counted(self.n_features_in_, "feature")
         steps = f"the search lowered the {name} {counted(self.n_iter_, 'time')}"

@@ -14,7 +14,7 @@ from majorant.engine.mixture import Array
 from majorant.models.undetermined_covariances import of_never_together
 from majorant.registry import card_of
 from majorant.summary import Block as Section
-from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
+from majorant.summary import Column, Fact, Facts, Summary, Table, counted, part_columns, search_block
 
 MOST_SHOWN = 20
 """Components and numbers of each up to which a summary shows estimates."""
@@ -61,11 +61,7 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
     """Return the shares and estimates of each component, numbered from 1, except those shown elsewhere."""
     k = len(model.weights_)
     tables: list[Table | str] = [
-        Table(
-            plural_of(part),
-            [Column(part), Column("share", 3)],
-            [(j + 1, float(share)) for j, share in enumerate(model.weights_)],
-        )
+        Table(plural_of(part), [Column(part, range(1, k + 1)), Column("share", model.weights_, 3)])
     ]
     for name in model.estimate_names_:
         values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(k, -1)
@@ -75,9 +71,7 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
             tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
             continue
         title = "gating coef, by sd from the mean" if name == "gating_coef" else name.replace("_", " ")
-        columns = [Column(title), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-        names = entries_of(model, name, values.shape[1])
-        tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
+        tables.append(Table(name, [Column(title, entries_of(model, name, values.shape[1])), *part_columns(values)]))
     return Section(plural_of(part).upper(), "", tuple(tables))
 
 

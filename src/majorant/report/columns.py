@@ -20,9 +20,8 @@ INTERVAL = "95\u202f% interval"
 def number_column(head: str, values: Iterable[Any], write: Write = 0, css: str = "number", **more: Any) -> Column:
     """Return a column of numbers; None and NaN are a dash on the page and an empty cell in the copies."""
     known = [None if value is None or value != value else value for value in values]
-    return Column(
-        head, known, [numbers.DASH if value is None else _written(value, write) for value in known], css=css, **more
-    )
+    texts = [numbers.DASH if value is None else _written(value, write) for value in known]
+    return Column(head, known, texts=texts, css=css, **more)
 
 
 def name_column(head: str, names: Sequence[str], longest: int = LONGEST_NAME_IN_PROSE) -> Column:
@@ -74,7 +73,7 @@ def interval_columns(
         (write(x, i), write(y, i)) if x == x and y == y else None for i, (x, y) in enumerate(zip(a, b, strict=True))
     ]
     printed = [f"{text} ({end[0]}, {end[1]})" if end else text for text, end in zip(texts, ends, strict=True)]
-    columns = [Column(head, values, texts, css="number", printed=printed)]
+    columns = [Column(head, values, texts=texts, css="number", printed=printed)]
     if shown is not None:
         told = [f"{end[0]} to {end[1]}" if end else numbers.DASH for end in ends]
         columns.append(Column(INTERVAL, told, css=f"number {shown}".strip(), where="page"))

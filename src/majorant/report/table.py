@@ -9,9 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from majorant import summary
 from majorant._frames import unlike_formula
 from majorant.report import latex
 from majorant.report.html import escaped, visible
+from majorant.summary.table import check_lengths
 
 Value = str | int | float | None
 DENSE_FROM = 13
@@ -24,16 +26,12 @@ WIDEST = 96
 """Characters of a line of a table in LaTeX that fits on a page."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column.
+@dataclass(frozen=True, kw_only=True)
+class Column(summary.Column):
+    """One column: `majorant.summary.Column`, whose values are those of the CSV, and how the page shows it.
 
     Attributes
     ----------
-    head : str
-        The column's name, as plain text.
-    values : sequence
-        Values of the CSV: text, numbers with all digits, or None for an empty cell.
     texts : sequence of str
         Cells as shown, as plain text; by default the values.
     markup : sequence of str
@@ -44,22 +42,17 @@ class Column:
         CSS classes of its cells; "number" is right-aligned.
     where : {"everywhere", "page", "copies", "csv"}
         Where the column is included: on the page, in the copies, both, or in one of these.
-    bold : collection of int
-        Rows whose cells are in bold type.
     aligns : bool
         Whether LaTeX pads its numbers so that their points align.
     printed : sequence of str
         Cells of LaTeX, as plain text, where they are others than those shown: a number with its interval.
     """
 
-    head: str
-    values: Sequence[Value]
     texts: Sequence[str] = ()
     markup: Sequence[str] = ()
     head_markup: str | None = None
     css: str = ""
     where: Literal["everywhere", "page", "copies", "csv"] = "everywhere"
-    bold: Collection[int] = ()
     aligns: bool = True
     printed: Sequence[str] = ()
 
@@ -132,9 +125,7 @@ class Table:
     keys: int = 0
 
     def __post_init__(self) -> None:
-        lengths = {len(part) for c in self.columns for part in (c.values, c.shown, c.cells)}
-        if len(lengths) > 1:
-            raise ValueError(f"columns of table {self.name!r} have different lengths: {sorted(lengths)}")
+        check_lengths(self.name, [part for c in self.columns for part in (c.values, c.shown, c.cells)])
 
     @property
     def n_rows(self) -> int:

@@ -261,20 +261,19 @@ class Selection:
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
         decimals = number_format([v for v in cells.values() if v is not None], max(self._decimals, 2)).decimals
-        columns = [Column(f"{self.parts}", key=self.size_parameter)]
-        columns += [Column(label or self.name, decimals, empty="excluded") for label in labels]
-        rows: list[tuple[Any, ...]] = [(size, *(cells[size, label] for label in labels)) for size in sizes]
+        columns = [Column(self.parts, sizes, key=self.size_parameter)]
+        for label in labels:
+            is_best = self.ranked and label == self.best.label
+            values, best = [cells[size, label] for size in sizes], [sizes.index(self.best.size)] if is_best else []
+            columns.append(Column(label or self.name, values, decimals, bold=best, empty="excluded"))
         if self.criterion == SILHOUETTE and len(labels) == 1:  # where the curve of the objective bends
             objectives = {c.size: c.objective for c in self.candidates if math.isfinite(c.objective)}
             style = number_format(list(objectives.values()), 2)
-            columns.append(Column(self.objective_name, style.decimals, key="objective"))
-            rows = [(*row, objectives.get(row[0])) for row in rows]
+            columns.append(Column(self.objective_name, list(map(objectives.get, sizes)), style.decimals, "objective"))
             for name, decimals in zip(OF_CLUSTERINGS, (2, 3), strict=True):
                 known = {c.size: _told(name, c.measures[name]) for c in self.candidates if name in c.measures}
-                columns += [Column(name, decimals)] if known else []
-                rows = [(*row, known.get(row[0])) for row in rows] if known else rows
-        marked = (sizes.index(self.best.size), 1 + labels.index(self.best.label)) if self.ranked else None
-        return Table(self.criterion, columns, rows, marked=marked)
+                columns += [Column(name, list(map(known.get, sizes)), decimals)] if known else []
+        return Table(self.criterion, columns)
 
     def summary(self) -> Summary:
         """Return the summary: table of the criterion, best candidates, exclusions, and the search of the chosen fit."""
@@ -293,26 +292,18 @@ class Selection:
     def _best_table(self) -> Table:
         kept = self.ranked[:MOST_RANKED]
         names = list(kept[0].setting)
+        decimals = max(self._decimals, 2)
+        apart = [None if c is self.best else self.difference(c) for c in kept]
         columns = [
-            Column(f"{self.parts}", key=self.size_parameter),
-            *(Column(_short(name), key=name) for name in names),
-            Column(self.name, max(self._decimals, 2), key=self.criterion),
-            Column("difference", max(self._decimals, 2)),
-            Column(self.objective_name, 2, key="objective"),
-            *([Column("parameters", key="n_parameters")] if kept[0].n_parameters is not None else []),
+            Column(self.parts, [c.size for c in kept], key=self.size_parameter),
+            *(Column(_short(name), [_cell(c.setting[name]) for c in kept], key=name) for name in names),
+            Column(self.name, [c.value for c in kept], decimals, self.criterion),
+            Column("difference", apart, decimals),
+            Column(self.objective_name, [c.objective for c in kept], 2, "objective"),
         ]
-        rows = [
-            (
-                c.size,
-                *(_cell(c.setting[name]) for name in names),
-                c.value,
-                self.difference(c) if c is not self.best else None,
-                c.objective,
-                *([c.n_parameters] if kept[0].n_parameters is not None else []),
-            )
-            for c in kept
-        ]
-        return Table("best", columns, rows)
+        if kept[0].n_parameters is not None:
+            columns.append(Column("parameters", [c.n_parameters for c in kept], key="n_parameters"))
+        return Table("best", columns)
 
     @property
     def exclusions(self) -> tuple[str, ...]:

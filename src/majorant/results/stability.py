@@ -152,26 +152,20 @@ class Stability:
         """Return the numbers in a table, with a conclusion in words."""
         groups = [("other seeds", self.seeds)] + ([] if self.resamples is None else [("resamples", self.resamples)])
         moved = not np.isnan(self.seeds.shifts).any()
+        rand = [group.rand for _, group in groups]
         columns = [
-            Column("varied"),
-            Column("refits"),
-            Column("at best", key="at_best"),
-            *([Column("shift", 3, key="median_shift"), Column("largest", 3, key="largest_shift")] if moved else []),
-            Column("Rand", 3, key="median_rand", rounding="down"),  # so that only 1 itself is shown as 1
-            Column("worst", 3, key="worst_rand", rounding="down"),
-            Column("kept", key="rows_kept"),
+            Column("varied", [varied for varied, _ in groups]),
+            Column("refits", [group.n_runs for _, group in groups]),
+            Column("at best", [self.n_at_best, None][: len(groups)], key="at_best"),
         ]
-        rows = [
-            (
-                varied,
-                group.n_runs,
-                self.n_at_best if group is self.seeds else None,
-                *((float(np.median(group.shifts)), float(group.shifts.max())) if moved else ()),
-                float(np.median(group.rand)),
-                float(group.rand.min()),
-                int(np.sum(group.rows == 1)),
-            )
-            for varied, group in groups
+        if moved:
+            shifts = [group.shifts for _, group in groups]
+            columns.append(Column("shift", list(map(np.median, shifts)), 3, "median_shift"))
+            columns.append(Column("largest", list(map(np.max, shifts)), 3, "largest_shift"))
+        columns += [  # rounded down, so that only 1 itself is shown as 1
+            Column("Rand", list(map(np.median, rand)), 3, "median_rand", rounding="down"),
+            Column("worst", list(map(np.min, rand)), 3, "worst_rand", rounding="down"),
+            Column("kept", [int(np.sum(group.rows == 1)) for _, group in groups], key="rows_kept"),
         ]
         how_to_read = [
             f"At best: reached the best {self.objective_name} seen; the worst seed ended {_percent(self.spread)} off.",
@@ -181,7 +175,7 @@ class Stability:
         ]
         if not moved:
             del how_to_read[1]
-        block = Block("STABILITY", self.conclusion, (Table("agreement", columns, rows), *how_to_read))
+        block = Block("STABILITY", self.conclusion, (Table("agreement", columns), *how_to_read))
         return Summary(f"Stability of {self.model}", counted(len(self.seeds.rows), "row"), [block])
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from majorant._numbers import NumberFormat, counted, html_number, number_format,
 from majorant.summary.clusters import clusters_block
 from majorant.summary.search import STOPPED, best_sentences, bound_sentence, luck_sentence, optima_table, search_block
 from majorant.summary.summary import Block, Fact, Facts, Summary
-from majorant.summary.table import Column, Table
+from majorant.summary.table import Column, Table, part_columns
 
 __all__ = [
     "STOPPED",
@@ -23,6 +23,7 @@ __all__ = [
     "luck_sentence",
     "number_format",
     "optima_table",
+    "part_columns",
     "percent",
     "search_block",
 ]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from majorant._numbers import counted
 from majorant.summary.summary import Block
-from majorant.summary.table import Column, Table
+from majorant.summary.table import Column, Table, part_columns
 
 MOST_FEATURES = 20
 MOST_CENTRES = 30
@@ -28,13 +28,14 @@ def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], f
     """
     k = len(centres)
     rows = np.bincount(labels, minlength=k)
-    sizes = [(j + 1, int(rows[j]), float(rows[j] / len(labels))) for j in range(k)]
-    content: list[Table | str] = [Table("clusters", [Column("cluster"), Column("rows"), Column("share", 3)], sizes)]
+    numbers = range(1, k + 1)
+    sizes = [Column("cluster", numbers), Column("rows", rows), Column("share", rows / len(labels), 3)]
+    content: list[Table | str] = [Table("clusters", sizes)]
     if k > MOST_CENTRES:
         return Block("CLUSTERS", "", (*content, f"The centres of {k} clusters are in cluster_centers_."))
     shown = _told_apart(centres)
-    columns = [Column("centre on"), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-    content.append(Table("centres", columns, [(features[i], *map(float, centres[:, i])) for i in shown]))
+    columns = [Column("centre on", [features[i] for i in shown])]
+    content.append(Table("centres", columns + part_columns(centres[:, shown])))
     if len(shown) < len(features):
         left_out = counted(len(features) - len(shown), "feature")
         content.append(f"The features on which the centres lie farthest apart; {left_out} left out.")

@@ -35,14 +35,14 @@ def _format(search: SearchReport) -> NumberFormat:
 
 def optima_table(search: SearchReport) -> Table:
     """Build a table of distinct optima, best first: objective, distance from the best, starts."""
-    decimals = _format(search).decimals
+    decimals, shown = _format(search).decimals, search.optima[:MOST_OPTIMA]
+    distances = [optimum.distance if i else None for i, optimum in enumerate(shown)]
     columns = [
-        Column(search.objective_name, decimals, min_width=9, key="objective"),
-        Column(_worse(search), decimals, min_width=9, key="distance"),
-        Column(f"{search.noun}s"),
+        Column(search.objective_name, [o.objective for o in shown], decimals, "objective", min_width=9),
+        Column(_worse(search), distances, decimals, "distance", min_width=9),
+        Column(f"{search.noun}s", [o.n_hits for o in shown]),
     ]
-    rows = [(o.objective, o.distance if i else None, o.n_hits) for i, o in enumerate(search.optima[:MOST_OPTIMA])]
-    return Table("optima", columns, rows, bars=columns[-1].name)
+    return Table("optima", columns, bars=columns[-1].name)
 
 
 def best_sentences(search: SearchReport) -> list[str]:

@@ -113,12 +113,9 @@ class Block:
         lines = wrapped(self.note, width, opening, " " * _HEADING_WIDTH) if self.note else [self.heading]
         previous: Table | Facts | str = ""
         for i, item in enumerate(self.content):
-            item_lines = _item_lines(item, width, ascii_only)
-            if i == 0 and isinstance(item, Table) and not self.note and _leaves_room(item_lines[0], self.heading):
-                lines = [self.heading + item_lines.pop(0)[len(self.heading) :]]
-            elif not (isinstance(item, str) and isinstance(previous, str) and i):
+            if not (isinstance(item, str) and isinstance(previous, str) and i):
                 lines.append("")
-            lines += item_lines
+            lines += _item_lines(item, width, ascii_only)
             previous = item
         return lines
 
@@ -127,10 +124,6 @@ def _item_lines(item: Table | Facts | str, width: int, ascii_only: bool) -> list
     if isinstance(item, str):
         return wrapped(item, width, "  ")
     return item.to_lines(width - 2, ascii_only) if isinstance(item, Table) else item.to_lines()
-
-
-def _leaves_room(line: str, heading: str) -> bool:
-    return line[: len(heading) + 2].strip() == ""
 
 
 @dataclass(frozen=True)
@@ -198,7 +191,7 @@ class Summary:
 
     def block_of(self, title: str) -> Block | None:
         """Return the block that holds the table of that name, or None."""
-        return next((b for b in self.blocks if any(isinstance(t, Table) and t.title == title for t in b.content)), None)
+        return next((b for b in self.blocks if any(isinstance(t, Table) and t.name == title for t in b.content)), None)
 
     @property
     def tables(self) -> dict[str, Any]:
@@ -207,7 +200,7 @@ class Summary:
         for block in self.blocks:
             for item in block.content:
                 if isinstance(item, Table):
-                    frames[item.title] = item.to_frame()
+                    frames[item.name] = item.to_frame()
                 elif isinstance(item, Facts):
                     frames[item.title] = _facts_frame(item)
         return frames
@@ -240,7 +233,7 @@ class Summary:
                 "note": block.note,
                 "facts": {f.label: _json_value(f.value) for c in block.content if isinstance(c, Facts) for f in c.all},
                 "tables": {
-                    t.title: [{k: _json_value(v) for k, v in record.items()} for record in t.to_records()]
+                    t.name: [{k: _json_value(v) for k, v in record.items()} for record in t.to_records()]
                     for t in block.content
                     if isinstance(t, Table)
                 },

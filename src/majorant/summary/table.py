@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
+
+from numpy.typing import NDArray
 
 from majorant._frames import data_frame
 from majorant._numbers import NumberFormat, Rounding, html_number, number_format
@@ -22,20 +24,22 @@ _LEAST_WIDTH_OF_DECIMALS = 6
 
 @dataclass(frozen=True)
 class Column:
-    """Format of a column of a table.
+    """A column of a table.
 
     Attributes
     ----------
-    header : str
-        Header of the column.
+    head : str
+        Name of the column.
+    values : sequence or array
+        Text, numbers, or None for an empty cell.
     decimals : int or None
         Digits after the point; None for text and whole numbers. More are shown where numbers would round to zero.
+    key : str
+        Name of the column in data frames and JSON; the head if empty.
+    bold : collection of int
+        Rows whose cells are in bold type; on the terminal they have a star.
     min_width : int
         Smallest width on the terminal.
-    spills : bool
-        Whether a long header may extend over an empty one at its left, instead of widening the column.
-    key : str
-        Name of the column in data frames and JSON; the header if empty.
     rounding : {"nearest", "down", "up"}
         Direction in which numbers are rounded.
     empty : str
@@ -44,154 +48,128 @@ class Column:
         Whether cells are lists with commas, of which the terminal shows as many whole entries as fit on two lines.
     """
 
-    header: str
+    head: str
+    values: Sequence[Any] | NDArray[Any]
     decimals: int | None = None
-    min_width: int = 0
-    spills: bool = False
     key: str = ""
+    bold: Collection[int] = ()
+    min_width: int = 0
     rounding: Rounding = "nearest"
     empty: str = ""
     lists: bool = False
 
+    def __post_init__(self) -> None:
+        values = self.values.tolist() if hasattr(self.values, "tolist") else list(self.values)
+        object.__setattr__(self, "values", values)
+
     @property
     def name(self) -> str:
-        return self.key or self.header
+        return self.key or self.head
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows and columns with a name.
+    """Columns of equal length.
 
     Attributes
     ----------
-    title : str
+    name : str
         Name of the table, lower case: its key in ``Summary.tables``.
     columns : sequence of Column
         From left to right; the first names the row.
-    rows : sequence of sequences
-        Text, numbers, or None for an empty cell.
     bars : str
         Name of the column whose counts are drawn as bars at the right, if any.
-    grouped : bool
-        Whether rows with equal first cells form a group: the cell is written once, groups are separated.
-    marked : tuple of int, optional
-        Row and column of a cell to mark: with a star on the terminal, in bold type elsewhere.
     """
 
-    title: str
+    name: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
     bars: str = ""
-    grouped: bool = False
-    marked: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ValueError(
-                    f"table {self.title!r} has {len(self.columns)} columns, but a row has {len(row)} cells: {list(row)}"
-                )
+        check_lengths(self.name, [column.values for column in self.columns])
         if self.bars and self.bars not in [column.name for column in self.columns]:
-            raise ValueError(f"table {self.title!r} has no column {self.bars!r} to draw as bars")
+            raise ValueError(f"table {self.name!r} has no column {self.bars!r} to draw as bars")
 
     def __str__(self) -> str:
         return "\n".join(self.to_lines())
 
-    def values(self, name: str) -> list[Cell]:
-        """Return the cells of the column of that name."""
-        place = [column.name for column in self.columns].index(name)
-        return [row[place] for row in self.rows]
+    @property
+    def n_rows(self) -> int:
+        return len(self.columns[0].values)
 
     def head(self, n_rows: int) -> Table:
         """Return the first rows."""
-        marked = self.marked if self.marked is not None and self.marked[0] < n_rows else None
-        return replace(self, rows=self.rows[:n_rows], marked=marked)
+        columns = [
+            replace(column, values=column.values[:n_rows], bold=[i for i in column.bold if i < n_rows])
+            for column in self.columns
+        ]
+        return replace(self, columns=columns)
 
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
         """Return lines for the terminal; columns that do not fit follow below, next to a copy of the first one."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
-        key = _LaidOutColumn.of(self.columns[0], self._cells(0), self._mark(0))
+        key = _LaidOutColumn.of(self.columns[0])
         room = width - len(_INDENT) - key.width - _GAP
-        others = [
-            _LaidOutColumn.of(column, self._cells(i), self._mark(i), room) for i, column in enumerate(self.columns) if i
-        ]
+        others = [_LaidOutColumn.of(column, room) for column in self.columns[1:]]
         lines: list[str] = []
         for part in _parts_that_fit([key, *others], width - len(_INDENT)):
             lines += [""] if lines else []
-            lines += self._part_lines(part)
-        if self.bars and len(lines) == len(self.rows) + 1:
+            lines += _part_lines(part)
+        if self.bars and len(lines) == self.n_rows + 1:
             lines = self._with_bars(lines, width, ascii_only)
         return [line.rstrip() for line in lines]
 
-    def _cells(self, place: int) -> list[Cell]:
-        return [row[place] for row in self.rows]
-
-    def _mark(self, place: int) -> int | None:
-        """Return the row of the marked cell, if it is in that column."""
-        return self.marked[0] if self.marked is not None and self.marked[1] == place else None
-
-    def _starts_group(self) -> Iterator[bool]:
-        previous: object = object()
-        for row in self.rows:
-            yield row[0] != previous
-            previous = row[0]
-
-    def _part_lines(self, part: Sequence[_LaidOutColumn]) -> list[str]:
-        lines = [_header_line(part)]
-        for i, starts in enumerate(self._starts_group()):
-            cells = [column.cells[i] for column in part]
-            if self.grouped:
-                lines += [""] if starts else []
-                cells[0] = cells[0] if starts else " " * part[0].width
-            lines.append(_INDENT + (" " * _GAP).join(cells))
-            if any(column.second[i].strip() for column in part):
-                lines.append(_INDENT + (" " * _GAP).join(column.second[i] for column in part))
-        return lines
-
     def _with_bars(self, lines: list[str], width: int, ascii_only: bool) -> list[str]:
-        counts = [float(c) if isinstance(c, (int, float)) else 0.0 for c in self.values(self.bars)]
+        drawn = next(column for column in self.columns if column.name == self.bars)
+        counts = [float(c) if isinstance(c, (int, float)) else 0.0 for c in drawn.values]
         used = max(display_width(line) for line in lines) + 2
         room = min(_LONGEST_BAR, width - used)
         if room < 8:
             return lines
         bars = ["", *(bar(count, max(counts), room, ascii_only) for count in counts)]
-        return [padded(line, used) + drawn for line, drawn in zip(lines, bars, strict=True)]
+        return [padded(line, used) + bar_of for line, bar_of in zip(lines, bars, strict=True)]
 
     def to_html(self) -> str:
         """Return an HTML table without styles; number cells have the class ``n``."""
-        laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
-        marks = [' class="n"' if c.right else "" for c in laid_out]
-        head = "".join(f"<th{m}>{escape(c.column.header)}</th>" for c, m in zip(laid_out, marks, strict=True))
-        body = ""
-        for i, starts in enumerate(self._starts_group()):
-            cells = [html_number(c.cells[i].strip()) if c.right else escape(c.full[i]) for c in laid_out]
-            if self.grouped and not starts:
-                cells[0] = ""
-            if self.marked is not None and self.marked[0] == i:
-                cells[self.marked[1]] = f"<strong>{cells[self.marked[1]]}</strong>"
-            body += "<tr>" + "".join(f"<td{m}>{t}</td>" for t, m in zip(cells, marks, strict=True)) + "</tr>"
+        columns = [_LaidOutColumn.of(column) for column in self.columns]
+        marks = [' class="n"' if c.right else "" for c in columns]
+        head = "".join(f"<th{m}>{escape(c.column.head)}</th>" for c, m in zip(columns, marks, strict=True))
+        texts = [[html_number(text) if c.right else escape(text) for text in c.full] for c in columns]
+        rows = _rows(columns, texts, "<strong>", "</strong>")
+        body = "".join(
+            "<tr>" + "".join(f"<td{m}>{cell}</td>" for cell, m in zip(row, marks, strict=True)) + "</tr>"
+            for row in rows
+        )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def to_markdown(self) -> str:
         """Return a pipe table."""
-        laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
-        lines = ["| " + " | ".join(_pipe_safe(c.column.header) for c in laid_out) + " |"]
-        lines.append("|" + "|".join("---:" if c.right else "---" for c in laid_out) + "|")
-        for i in range(len(self.rows)):
-            cells = [_pipe_safe(c.full[i]) for c in laid_out]
-            if self.marked is not None and self.marked[0] == i:
-                cells[self.marked[1]] = f"**{cells[self.marked[1]]}**"
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join(lines)
+        columns = [_LaidOutColumn.of(column) for column in self.columns]
+        rows = _rows(columns, [list(map(_pipe_safe, c.full)) for c in columns], "**", "**")
+        heads = [[_pipe_safe(c.column.head) for c in columns]]
+        lines = ["| " + " | ".join(cells) + " |" for cells in [*heads, *rows]]
+        return "\n".join([lines[0], "|" + "|".join("---:" if c.right else "---" for c in columns) + "|", *lines[1:]])
 
     def to_frame(self) -> Any:
         """Return the table as a data frame (pandas if installed, otherwise polars), with all digits."""
-        return data_frame({column.name: self._cells(i) for i, column in enumerate(self.columns)})
+        return data_frame({column.name: column.values for column in self.columns})
 
     def to_records(self) -> list[dict[str, Cell]]:
         """Return one dictionary per row, with all digits."""
         names = [column.name for column in self.columns]
-        return [dict(zip(names, row, strict=True)) for row in self.rows]
+        return [dict(zip(names, row, strict=True)) for row in zip(*(c.values for c in self.columns), strict=True)]
+
+
+def check_lengths(name: str, columns: Iterable[Sequence[Any] | NDArray[Any]]) -> None:
+    """Refuse columns of different lengths for a table of that name."""
+    lengths = set(map(len, columns))
+    if len(lengths) > 1:
+        raise ValueError(f"columns of table {name!r} have different lengths: {sorted(lengths)}")
+
+
+def part_columns(values: NDArray[Any]) -> list[Column]:
+    """Return one column of three decimals for each part, a row of `values`, headed by its number from 1."""
+    return [Column(str(j), own, 3, min_width=9) for j, own in enumerate(values, 1)]
 
 
 @dataclass(frozen=True)
@@ -207,9 +185,8 @@ class _LaidOutColumn:
     right: bool
 
     @classmethod
-    def of(
-        cls, column: Column, values: Sequence[Cell], marked: int | None = None, room: int = _LONGEST_TEXT
-    ) -> _LaidOutColumn:
+    def of(cls, column: Column, room: int = _LONGEST_TEXT) -> _LaidOutColumn:
+        values = column.values
         numbers = [v for v in values if v is not None and not isinstance(v, str)]
         style = NumberFormat(0) if column.decimals is None else number_format(numbers, column.decimals)
         full = [
@@ -217,16 +194,16 @@ class _LaidOutColumn:
             for v in values
         ]
         right = bool(numbers)
-        header = shortened(plain(column.header), _LONGEST_TEXT)
+        header = shortened(plain(column.head), _LONGEST_TEXT)
         texts = full if right or column.lists else [shortened(t, _LONGEST_TEXT) for t in full]
         below = [""] * len(full)
         if column.lists:
             texts, below = [on_two_lines(t, room)[0] for t in full], [on_two_lines(t, room)[1] for t in full]
-        if marked is not None:  # the others keep their places below and above the marked one
-            texts = [text + (" *" if i == marked else "  ") for i, text in enumerate(texts)]
+        if column.bold:  # the others keep their places below and above those with a star
+            texts = [text + (" *" if i in column.bold else "  ") for i, text in enumerate(texts)]
             header += "  "
         least = max(column.min_width, _LEAST_WIDTH_OF_DECIMALS if column.decimals else 0)
-        width = max([least, 0 if column.spills else display_width(header), *map(display_width, [*texts, *below])])
+        width = max([least, *map(display_width, [header, *texts, *below])])
         cells, second = ([padded(t, width, right) for t in lines] for lines in (texts, below))
         return cls(column, header, full, cells, second, width, right)
 
@@ -243,15 +220,22 @@ def _parts_that_fit(columns: Sequence[_LaidOutColumn], width: int) -> Iterator[l
     yield part
 
 
-def _header_line(part: Sequence[_LaidOutColumn]) -> str:
-    line, end = "", 0
-    for column in part:
-        end += column.width + (_GAP if end else len(_INDENT))
-        if column.right:
-            line = padded(line, end - display_width(column.header)) + column.header
-        else:
-            line = padded(line, end - column.width) + padded(column.header, column.width)
-    return line
+def _part_lines(part: Sequence[_LaidOutColumn]) -> list[str]:
+    lines = [[padded(column.header, column.width, column.right) for column in part]]
+    for i in range(len(part[0].cells)):
+        lines.append([column.cells[i] for column in part])
+        if any(column.second[i].strip() for column in part):
+            lines.append([column.second[i] for column in part])
+    return [_INDENT + (" " * _GAP).join(line) for line in lines]
+
+
+def _rows(columns: Sequence[_LaidOutColumn], texts: Sequence[Sequence[str]], start: str, end: str) -> list[list[str]]:
+    """Return the cells row by row, those in bold type between two marks."""
+    marked = [
+        [f"{start}{text}{end}" if i in c.column.bold else text for i, text in enumerate(own)]
+        for c, own in zip(columns, texts, strict=True)
+    ]
+    return [list(row) for row in zip(*marked, strict=True)]
 
 
 def _pipe_safe(text: str) -> str:

@@ -19,10 +19,14 @@ def bag_of_words_summary(model: Any) -> Summary:
     parts = model.latent_[model.latent_ >= 0]
     regions = np.bincount(parts, minlength=len(model.part_filters_))
     used = np.flatnonzero(regions)
-    columns = [Column("part"), Column("regions", 0), Column("share", 3), Column("length of filter", 3)]
-    lengths = np.sqrt((model.part_filters_**2).sum(axis=1))
-    rows = [(int(p), int(regions[p]), float(regions[p] / len(parts)), float(lengths[p])) for p in used[:MOST_PARTS]]
-    content: list[Table | str] = [Table("parts", columns, rows)]
+    shown = used[:MOST_PARTS]
+    columns = [
+        Column("part", shown),
+        Column("regions", regions[shown], 0),
+        Column("share", regions[shown] / len(parts), 3),
+        Column("length of filter", np.sqrt((model.part_filters_[shown] ** 2).sum(axis=1)), 3),
+    ]
+    content: list[Table | str] = [Table("parts", columns)]
     if len(used) > MOST_PARTS:
         content.append(f"{len(used) - MOST_PARTS} more parts.")
     blocks = [

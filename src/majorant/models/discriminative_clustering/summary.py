@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from majorant.models.base import ACTIVE_SHARE
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, clusters_block, counted, search_block
+from majorant.summary import (
+    Block,
+    Column,
+    Fact,
+    Facts,
+    Summary,
+    Table,
+    clusters_block,
+    counted,
+    part_columns,
+    search_block,
+)
 
 MOST_FEATURES = 20
 MOST_CLUSTERS = 30
@@ -36,11 +47,9 @@ def clustering_summary(model: Any) -> Summary:
         clusters_block(model.labels_, model.cluster_centers_, features),
     ]
     if model.kernel is None and 1 < k <= MOST_CLUSTERS:
-        shown = range(min(d, MOST_FEATURES))
-        columns = [Column("score by"), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-        rows = [(features[i], *map(float, model.coef_[:, i])) for i in shown]
+        columns = [Column("score by", features[:MOST_FEATURES]), *part_columns(model.coef_[:, :MOST_FEATURES])]
         more = (f"The first {MOST_FEATURES} of {d} features; coef_ has all.",) if d > MOST_FEATURES else ()
-        blocks.append(Block("CLASSIFIER", "", (Table("coefficients", columns, rows), *more)))
+        blocks.append(Block("CLASSIFIER", "", (Table("coefficients", columns), *more)))
     look_out = []
     if k > 1 and model.n_active_clusters_ < k:
         look_out.append(

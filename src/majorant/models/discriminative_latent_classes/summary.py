@@ -65,14 +65,13 @@ def _classes(model: Any) -> list[Table | str]:
     labels = [str(label) for label in model.classes_]
     described = n_described(model)
     shown = _told_labels(model.class_label_distribution_[: min(described, MOST_CLASSES)])
-    columns = [Column("latent class"), Column("share", 3)]
-    columns += [Column(f"p({labels[j]})", 3) for j in shown]
-    columns += [] if model.class_contrasts_ is None else [Column("more of"), Column("less of")]
-    rows: list[tuple[str | float, ...]] = []
-    for k in range(min(described, MOST_CLASSES)):
-        alpha = model.class_label_distribution_[k, shown]
-        rows.append((str(k + 1), float(model.class_weights_[k]), *map(float, alpha), *_telling(model, k)))
-    content: list[Table | str] = [Table("latent classes", columns, rows)]
+    n = min(described, MOST_CLASSES)
+    columns = [Column("latent class", [str(k + 1) for k in range(n)]), Column("share", model.class_weights_[:n], 3)]
+    columns += [Column(f"p({labels[j]})", model.class_label_distribution_[:n, j], 3) for j in shown]
+    if model.class_contrasts_ is not None:
+        more, less = zip(*(_telling(model, k) for k in range(n)), strict=True)
+        columns += [Column("more of", more), Column("less of", less)]
+    content: list[Table | str] = [Table("latent classes", columns)]
     if described > MOST_CLASSES:
         content.append(f"{described - MOST_CLASSES} more latent classes.")
     if described < model.n_classes:
@@ -98,8 +97,6 @@ def _told_labels(distribution: Array) -> list[int]:
 
 def _telling(model: Any, k: int) -> list[str]:
     """Return the features with the largest positive and negative weights for a class."""
-    if model.class_contrasts_ is None:
-        return []
     names = model._feature_names()
     return [
         ", ".join(names[j] for j in telling_features(model.class_contrasts_[k], sign)[:MOST_FEATURES])

@@ -11,7 +11,7 @@ from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.solvers.covariance_types import COVARIANCES, SPHERICAL, Covariance
 from majorant.solvers.gaussian import Array, Mixture
-from majorant.summary import Block, Column, Table, counted
+from majorant.summary import Block, Column, Table, counted, part_columns
 
 MOST_SHOWN = 20
 FEW_ROWS = 1.5
@@ -90,16 +90,10 @@ def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
     if k > MOST_SHOWN or d > MOST_SHOWN:
         size = f"{counted(k, 'component')} on {counted(d, 'feature')}"
         return Block("COMPONENTS", "", (f"The parameters of {size} are in weights_, means_ and covariances_.",))
-    shares = [(j + 1, float(mixture.weights[j])) for j in range(k)]
-    columns = [*(Column(str(j + 1), 3, min_width=9) for j in range(k))]
     deviations = np.sqrt(mixture.covariance.variances(mixture.covariances, k, d))
     content: list[Table | str] = [
-        Table("components", [Column("component"), Column("share", 3)], shares),
-        Table(
-            "means", [Column("mean of"), *columns], [(features[i], *map(float, mixture.means[:, i])) for i in range(d)]
-        ),
-        Table(
-            "deviations", [Column("sd of"), *columns], [(features[i], *map(float, deviations[:, i])) for i in range(d)]
-        ),
+        Table("components", [Column("component", range(1, k + 1)), Column("share", mixture.weights, 3)]),
+        Table("means", [Column("mean of", features), *part_columns(mixture.means)]),
+        Table("deviations", [Column("sd of", features), *part_columns(deviations)]),
     ]
     return Block("COMPONENTS", "", tuple(content))

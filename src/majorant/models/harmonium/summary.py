@@ -214,11 +214,14 @@ def harmonium_summary(model: Any) -> Summary:
 
 
 def _views(model: Any) -> Table:
-    rows = [
-        (view.name, _kind(view), str(len(view.names)), str(view.width), "yes" if view.whitener is not None else "no")
-        for view in model.views_
+    columns = [
+        Column("view", [view.name for view in model.views_]),
+        Column("kind", list(map(_kind, model.views_))),
+        Column("columns", [str(len(view.names)) for view in model.views_]),
+        Column("variables", [str(view.width) for view in model.views_]),
+        Column("whitened", ["no" if view.whitener is None else "yes" for view in model.views_]),
     ]
-    return Table("views", [Column(c) for c in ("view", "kind", "columns", "variables", "whitened")], rows)
+    return Table("views", columns)
 
 
 def _kind(view: Any) -> str:
@@ -232,20 +235,21 @@ def _weights(model: Any) -> list[Table | str]:
     """Return the shares of views in each component."""
     weights = view_weights(model)[:, : min(model.rank_, MOST_COMPONENTS)]
     shares = weights / weights.sum(axis=0)
-    columns = [Column("component"), *(Column(view.name) for view in model.views_)]
-    rows = [(str(k + 1), *(f"{100 * share:.0f} %" for share in of_one)) for k, of_one in enumerate(shares.T)]
-    return [Table("weights", columns, rows), "Shares of views in each component, by their squared weights."]
+    columns = [Column("component", [str(k + 1) for k in range(shares.shape[1])])]
+    for view, own in zip(model.views_, shares, strict=True):
+        columns.append(Column(view.name, [f"{100 * share:.0f} %" for share in own]))
+    return [Table("weights", columns), "Shares of views in each component, by their squared weights."]
 
 
 def _components(model: Any) -> list[Table | str]:
     if model.rank_ == 0:
         return ["No component: with this penalty the columns are best taken to be independent."]
     shown = min(model.rank_, MOST_COMPONENTS)
-    columns = [Column("component"), *(Column(view.name, lists=True) for view in model.views_)]
-    tops = [top_features(model, view.name, MOST_FEATURES) for view in model.views_]
-    rows = [(str(k + 1), *(", ".join(top[k]) for top in tops)) for k in range(shown)]
-    content: list[Table | str] = [Table("components", columns, rows)]
-    content.append(SIGNS)
+    columns = [Column("component", [str(k + 1) for k in range(shown)])]
+    for view in model.views_:
+        top = top_features(model, view.name, MOST_FEATURES)[:shown]
+        columns.append(Column(view.name, list(map(", ".join, top)), lists=True))
+    content: list[Table | str] = [Table("components", columns), SIGNS]
     if model.rank_ > shown:
         content.append(f"{model.rank_ - shown} more components.")
     return content

@@ -42,15 +42,15 @@ def transitions_section(model: Any) -> Section:
     stays = np.diag(model.transitions_)
     with np.errstate(divide="ignore"):
         lasts = 1 / (1 - stays)
-    columns = [Column("from state"), *(Column(f"to {j + 1}", 3, min_width=7) for j in range(k))]
-    columns += [Column("first", 3, min_width=7), Column("lasts", 1, min_width=8)]
-    rows = [
-        (i + 1, *map(float, model.transitions_[i]), float(model.start_probabilities_[i]), float(lasts[i]))
-        for i in range(k)
+    columns = [
+        Column("from state", range(1, k + 1)),
+        *(Column(f"to {j}", own, 3, min_width=7) for j, own in enumerate(model.transitions_.T, 1)),
+        Column("first", model.start_probabilities_, 3, min_width=7),
+        Column("lasts", lasts, 1, min_width=8),
     ]
     closed = np.argwhere(model.transitions_ < 1e-6)
     said = [] if not len(closed) else ["Never: " + ", ".join(f"{i + 1} to {j + 1}" for i, j in closed.tolist()) + "."]
     if hasattr(model, "gating_center_"):
         said.append("Where covariates are at their mean.")
-    table = Table("transitions", columns, rows)
+    table = Table("transitions", columns)
     return Section("CHAIN", "probabilities of the next state", (table, *said))

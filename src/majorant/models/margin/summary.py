@@ -33,17 +33,18 @@ def class_blocks(model: Any) -> list[Block]:
     labels = [str(label) for label in model.classes_]
     weights = model.confusion_.sum(axis=1)
     rights = np.diag(model.confusion_) / weights
-    columns = [Column("class"), Column("weight", 0), Column("right", 3)]
-    rows = [(label, float(weights[c]), float(rights[c])) for c, label in enumerate(labels[:MOST_CLASSES])]
-    content: list[Table | str] = [Table("classes", columns, rows)]
+    shown = slice(MOST_CLASSES)
+    columns = [Column("class", labels[shown]), Column("weight", weights[shown], 0), Column("right", rights[shown], 3)]
+    content: list[Table | str] = [Table("classes", columns)]
     if len(labels) > MOST_CLASSES:
         content.append(f"{len(labels) - MOST_CLASSES} more classes.")
-    blocks = [Block("CLASSES", "", content)]
-    if len(labels) <= MOST_IN_CONFUSION:
-        table = Table(
-            "confusion",
-            [Column("class"), *(Column(label, 0) for label in labels)],
-            [(a, *map(float, row)) for a, row in zip(labels, model.confusion_, strict=True)],
-        )
-        blocks.append(Block("CONFUSION", "weight of each class by what it is predicted as", [table]))
-    return blocks
+    return [Block("CLASSES", "", content), *confusion_blocks(model, labels)]
+
+
+def confusion_blocks(model: Any, labels: list[str]) -> list[Block]:
+    """Tabulate the confusions between classes, if there are not too many."""
+    if len(labels) > MOST_IN_CONFUSION:
+        return []
+    counts = [Column(label, own, 0) for label, own in zip(labels, model.confusion_.T, strict=True)]
+    table = Table("confusion", [Column("class", labels), *counts])
+    return [Block("CONFUSION", "weight of each class by what it is predicted as", [table])]

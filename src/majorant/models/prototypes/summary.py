@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from majorant.models.margin.summary import confusion_blocks
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 MOST_CLASSES = 30
 MOST_POSES = 10
-MOST_IN_CONFUSION = 12
 
 
 def prototypes_summary(model: Any) -> Summary:
@@ -30,12 +30,8 @@ def prototypes_summary(model: Any) -> Summary:
         Block("FIT", f"{how}, {counted(model.n_iter_, 'iteration')}", [facts]),
         Block("POSES", "", _poses(model, labels)),
     ]
-    if 1 < len(labels) <= MOST_IN_CONFUSION:
-        columns = [Column("class"), *(Column(label, 0) for label in labels)]
-        table = Table(
-            "confusion", columns, [(a, *map(float, row)) for a, row in zip(labels, model.confusion_, strict=True)]
-        )
-        blocks.append(Block("CONFUSION", "weight of each class by what it is predicted as", [table]))
+    if len(labels) > 1:
+        blocks += confusion_blocks(model, labels)
     title = f"latent prototypes, {counted(len(labels), 'class', 'classes')}, {counted(model.n_poses, 'pose')}"
     return Summary(title, f"{counted(n, 'row')}, {counted(d, 'feature')}", blocks)
 
@@ -45,13 +41,12 @@ def _poses(model: Any, labels: list[str]) -> list[Table | str]:
     weights = model.confusion_.sum(axis=1)
     right = np.diag(model.confusion_) / weights
     n_shown = min(model.prototypes_.shape[1], MOST_POSES)
-    columns = [Column("class"), Column("weight", 0), Column("right", 3)]
-    columns += [Column(f"pose {z + 1}", 3) for z in range(n_shown)]
-    rows = [
-        (label, float(weights[c]), float(right[c]), *(_share(model, c, z) for z in range(n_shown)))
-        for c, label in enumerate(labels[:MOST_CLASSES])
+    shown = slice(MOST_CLASSES)
+    columns = [Column("class", labels[shown]), Column("weight", weights[shown], 0), Column("right", right[shown], 3)]
+    columns += [
+        Column(f"pose {z + 1}", [_share(model, c, z) for c in range(len(labels[shown]))], 3) for z in range(n_shown)
     ]
-    content: list[Table | str] = [Table("poses", columns, rows)]
+    content: list[Table | str] = [Table("poses", columns)]
     if len(labels) > MOST_CLASSES:
         content.append(f"{len(labels) - MOST_CLASSES} more classes.")
     if model.prototypes_.shape[1] > n_shown:

@@ -27,21 +27,10 @@ def regression_summary(model: Any) -> Summary:
     lines = Table(
         "components",
         [
-            Column("component"),
-            Column("weight", 3),
-            *([Column("noise", 4)] if has_noise else []),
-            Column("intercept", 4),
-            *(Column(f, 4) for f in features),
-        ],
-        [
-            (
-                j + 1,
-                float(model.weights_[j]),
-                *([float(model.scale_[j])] if has_noise else []),
-                float(model.intercept_[j]),
-                *map(float, model.coef_[j]),
-            )
-            for j in range(k)
+            Column("component", range(1, k + 1)),
+            Column("weight", model.weights_, 3),
+            *([Column("noise", model.scale_, 4)] if has_noise else []),
+            *_linear(model.intercept_, features, model.coef_),
         ],
     )
     if q is None:
@@ -70,14 +59,18 @@ def regression_summary(model: Any) -> Summary:
     )
 
 
+def _linear(intercept: Any, names: list[str], coef: Any) -> list[Column]:
+    """Return columns of intercepts and coefficients."""
+    return [Column("intercept", intercept, 4), *(Column(n, own, 4) for n, own in zip(names, coef.T, strict=True))]
+
+
 def _gating(model: Any) -> list[Block]:
     """Return the block on gating covariates, if the weights depend on any."""
     names = _gating_names(model)
     if not names:
         return []
-    k = len(model.weights_)
-    rows = [(j + 1, float(model.gating_intercept_[j]), *map(float, model.gating_coef_[j])) for j in range(k)]
-    table = Table("gating", [Column("component"), Column("intercept", 4), *(Column(name, 4) for name in names)], rows)
+    numbers = Column("component", range(1, len(model.weights_) + 1))
+    table = Table("gating", [numbers, *_linear(model.gating_intercept_, names, model.gating_coef_)])
     return [Block("GATING", "logarithms of the odds against component 1", (table,))]
 
 
@@ -106,8 +99,10 @@ def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
         for k in range(int(name.startswith("gating")), len(model.weights_)):
             at = k if j is None else (k, j)
             rows.append((title, k + 1, float(values[at]), float(errors[at]), float(low[at]), float(high[at])))
-    columns = [Column("parameter"), Column("component"), *(Column(c, 4) for c in ("estimate", "error", "low", "high"))]
-    content: tuple[Table | str, ...] = (Table("intervals", columns, rows), *reservations(model))
+    titles, components, *numbers = zip(*rows, strict=True)
+    columns = [Column("parameter", titles), Column("component", components)]
+    columns += [Column(h, own, 4) for h, own in zip(("estimate", "error", "low", "high"), numbers, strict=True)]
+    content: tuple[Table | str, ...] = (Table("intervals", columns), *reservations(model))
     if len(features) > MOST_FEATURES:
         content += (f"Of the first {MOST_FEATURES} features; standard_errors() has all.",)
     return content

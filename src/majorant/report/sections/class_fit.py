@@ -53,7 +53,7 @@ def class_fit_section(classes: LatentClasses) -> Section | None:
     texts = [numbers.fixed(v, 0 if n in WHOLE and v == round(v) else 4 if abs(v) < 10 else 2) for n, v in told]
     columns = [
         Column("Statistic", [NAMES[name] for name, _ in told]),
-        Column("Value", [value for _, value in told], texts, css="number"),
+        Column("Value", [value for _, value in told], texts=texts, css="number"),
     ]
     notes = [
         "<b>Criteria</b> compare numbers of classes: lower is better. G\u00b2 and X\u00b2 compare with the table of "

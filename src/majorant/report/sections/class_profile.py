@@ -245,10 +245,10 @@ def effects_section(classes: LatentClasses) -> Section | None:
         Column("Class", told["class"], css="number"),
         number_column("Coefficient", told["coef"], 3),
         number_column("Standard error", told["standard_error"], 3),
-        Column("Odds ratio", told["odds_ratio"], odds("odds_ratio"), css="number"),
+        Column("Odds ratio", told["odds_ratio"], texts=odds("odds_ratio"), css="number"),
         Column(INTERVAL, intervals, css="number", where="page"),
-        Column("95 % low", told["low"], low, css="number", where="copies"),
-        Column("95 % high", told["high"], high, css="number", where="copies"),
+        Column("95 % low", told["low"], texts=low, css="number", where="copies"),
+        Column("95 % high", told["high"], texts=high, css="number", where="copies"),
         number_column("p", told["p_value"], numbers.p_value),
     ]
     return Section(

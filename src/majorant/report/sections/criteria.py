@@ -32,18 +32,14 @@ def criteria_section(fit: Fit) -> Section | None:
 def criterion_table(selection: Selection) -> Table:
     """Return the table of the criterion: one row per size, one column per setting, the best in bold type."""
     matrix = selection.matrix()
-    columns = [Column(row_name(selection), [row[0] for row in matrix.rows])]
-    for j, column in enumerate(matrix.columns[1:], 1):
-        values = [row[j] for row in matrix.rows]
-        found = [isinstance(value, float) for value in values]
-        decimals = column.decimals or 0
-        texts = [numbers.fixed(value, decimals) if isinstance(value, float) else column.empty for value in values]
+    columns = [Column(row_name(selection), matrix.columns[0].values)]
+    for of in matrix.columns[1:]:
+        texts = [of.empty if value is None else numbers.fixed(value, of.decimals or 0) for value in of.values]
         markup = [
-            text if is_found else f'<span class="quiet">{escaped(text)}</span>'
-            for text, is_found in zip(texts, found, strict=True)
+            f'<span class="quiet">{escaped(text)}</span>' if value is None else text
+            for text, value in zip(texts, of.values, strict=True)
         ]
-        bold = [matrix.marked[0]] if matrix.marked is not None and matrix.marked[1] == j else []
-        columns.append(Column(column.header, values, texts, markup, css="number", bold=bold))
+        columns.append(Column(of.head, of.values, texts=texts, markup=markup, css="number", bold=of.bold))
     return Table("criterion", columns)
 
 

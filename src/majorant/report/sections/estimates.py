@@ -199,7 +199,7 @@ def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
     columns = [
         Column("Parameter", [term.plain for term, _ in rows], where="copies"),
         part_column(capital(part), [j for _, j in rows], k),
-        Column("Estimate", values, [t.text(v) for (t, _), v in zip(rows, values, strict=True)], css="number"),
+        Column("Estimate", values, texts=[t.text(v) for (t, _), v in zip(rows, values, strict=True)], css="number"),
     ]
     if any(t.is_multiplied for t in listed):
         with np.errstate(over="ignore"):  # coefficients that run to infinity
@@ -212,9 +212,9 @@ def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
         for i, ((t, j), said) in enumerate(zip(rows, written, strict=True))
     ]
     columns += [
-        Column(INTERVAL, [None] * len(rows), written, css="number", where="page"),
-        Column("95 % low", [end and end[0] for end in ends], low, css="number", where="copies"),
-        Column("95 % high", [end and end[1] for end in ends], high, css="number", where="copies"),
+        Column(INTERVAL, written, css="number", where="page"),
+        Column("95 % low", [end and end[0] for end in ends], texts=low, css="number", where="copies"),
+        Column("95 % high", [end and end[1] for end in ends], texts=high, css="number", where="copies"),
         Column("", [None] * len(rows), markup=drawn, css="bar-cell", where="page"),
     ]
     places = np.cumsum([0, *(len(term.values) for term in listed)]).tolist()
@@ -403,11 +403,11 @@ def coefficients_table(fit: Memberships, terms: Sequence[Term]) -> Table:
     for name, value in {fit.card.objective_name: fit.objective, **fit.criteria}.items():
         head = name.upper() if name in CRITERIA else capital(name)
         rows.append((head, head, [value], [numbers.fixed(value, 2)]))
-    columns = [Column("Parameter", [said for _, said, *_ in rows], [head for head, *_ in rows])]
+    columns = [Column("Parameter", [said for _, said, *_ in rows], texts=[head for head, *_ in rows])]
     for j in range(fit.k):
         values = [found[j] if j < len(found) else None for *_, found, _ in rows]
         texts = [written[j] if j < len(written) else "" for *_, written in rows]
-        columns.append(Column(f"{capital(fit.part)} {j + 1}", values, texts, css="number", aligns=False))
+        columns.append(Column(f"{capital(fit.part)} {j + 1}", values, texts=texts, css="number", aligns=False))
     has_errors = any(term.errors is not None for term in terms)
     note = OF_ERRORS if has_errors else OF_INTERVALS if any(term.low is not None for term in terms) else ""
     return Table("coefficients", columns, is_on_page=False, rules=[n_terms], note=note)

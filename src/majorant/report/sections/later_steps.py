@@ -93,7 +93,7 @@ def _tests(names: list[str], tests: dict[str, Any]) -> list[Column]:
         Column(
             head,
             [None if row is None else row[j] for row in rows],
-            ["" if row is None else write(row[j]) for row in rows],
+            texts=["" if row is None else write(row[j]) for row in rows],
             css="number",
         )
         for j, (head, write) in enumerate(writes)

@@ -13,6 +13,7 @@ from majorant.report.charts.labels import Shelf, shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear, padded, signed_labels
 from majorant.report.charts.svg import Canvas, Point, Size, coordinate, figure
+from majorant.report.columns import shares_column
 from majorant.report.measures.partition import Partition
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
@@ -71,9 +72,8 @@ def profiles_table(partition: Partition, parts: list[int]) -> Table:
         head = f"{capital(partition.part)} {part + 1}"
         for name, values, at in ((head, means, place), (f"{head} (SD)", spreads, len(parts) + place)):
             of_one = [row[place] for row in values]
-            columns.append(Column(name, of_one, [row[at] for row in texts], css="number"))
-    shares = [float(partition.explained[feature]) for feature in features]
-    columns.append(Column("Explained", shares, list(map(numbers.percent_in_column, shares)), css="number"))
+            columns.append(Column(name, of_one, texts=[row[at] for row in texts], css="number"))
+    columns.append(shares_column("Explained", partition.explained[features]))
     return Table("profiles", columns, is_on_page=False)
 
 

@@ -92,7 +92,7 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     is_own = np.arange(mixture.k) == mixture.labels[rows][:, None]
     ranked = np.argsort(-shares - is_own, axis=1, kind="stable")
     numbered = [int(mixture.row_number(row)) for row in rows]
-    columns = [Column("Row", numbered, list(map(numbers.integer, numbered)))]
+    columns = [Column("Row", numbered, texts=list(map(numbers.integer, numbered)))]
     columns += [Column(name, [_cell(values[row]) for row in rows]) for name, values in mixture.run.ids.items()]
     for place, (head, probability) in enumerate(
         ((capital(mixture.part), "Probability"), ("Next", "Probability of the next"))
