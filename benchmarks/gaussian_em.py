@@ -42,7 +42,7 @@ from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.rows import streamed
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Mixture, m_step, moments
-from majorant.solvers.gaussian_em import run_em
+from majorant.solvers.gaussian_em import run_batch
 
 N, D, K = 10**5, 10, 10
 FEW, MANY = 1, 6
@@ -178,13 +178,13 @@ def gaps(repeats: int) -> None:
 def short_runs(repeats: int) -> None:
     X = load_iris().data
     Z = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
-    starts = list(np.eye(3)[np.random.default_rng(0).integers(0, 3, (48, len(Z)))])
+    starts = np.eye(3)[np.random.default_rng(0).integers(0, 3, (48, len(Z)))]
     print("iris, K=3, 48 starts: microseconds of a step of each run, set-up included")
     for covariance_type in COVARIANCE_TYPES:
         cells = []
         for n_steps in (3, 30):
             spent = [
-                seconds(lambda: run_em(Z, None, starts, covariance_type, 1e-3, n_steps))  # noqa: B023
+                seconds(lambda: run_batch(Z, None, starts, covariance_type, 1e-3, n_steps))  # noqa: B023
                 for _ in range(max(repeats, 5))
             ]
             cells.append(f"{np.median(spent) / (n_steps * len(starts)) * 1e6:5.1f} in runs of {n_steps} steps")

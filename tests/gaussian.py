@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from majorant.densities.coordinates import Coordinates
 from majorant.densities.gaussian import Gaussian, Normals, normals
@@ -13,6 +17,7 @@ from majorant.laws import Independent
 from majorant.laws.independent import Weights
 from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Mixture
+from majorant.solvers.gaussian_em import EmStarts, run_batch
 
 Theta = Parameters[Normals, Weights]
 
@@ -40,3 +45,35 @@ def mixture_of(theta: Theta, covariance_type: CovarianceType, run: int = 0) -> M
     """One run of a batch."""
     density = theta.density
     return Mixture(theta.law.weights[run], density.means[run], density.covariances[run], covariance_type)
+
+
+@dataclass(frozen=True)
+class EmRun:
+    """One run of EM: its end, and its log-likelihood after 0, 1, ... steps."""
+
+    mixture: Mixture
+    log_likelihoods: NDArray[np.float64]
+    floored: NDArray[np.bool_]
+    converged: bool
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.log_likelihoods) - 1
+
+    @property
+    def log_likelihood(self) -> float:
+        return float(self.log_likelihoods[-1])
+
+
+def run_em(
+    x: Any, weights: Any, starts: Any, covariance_type: CovarianceType, *settings: Any, **more: Any
+) -> list[EmRun]:
+    """Runs of EM from mixtures, or from responsibilities, as one batch of compiled code."""
+    given: Any = np.array(starts)
+    if isinstance(starts[0], Mixture):
+        given = EmStarts(*(np.stack([getattr(start, name) for start in starts]) for name in EmStarts._fields))
+    ends = run_batch(x, weights, given, covariance_type, *settings, **more)
+    return [
+        EmRun(Mixture(*(part[i] for part in ends[:3]), covariance_type), history[: n + 1], floored, bool(converged))
+        for i, (history, n, floored, converged) in enumerate(zip(*ends[3:], strict=True))
+    ]

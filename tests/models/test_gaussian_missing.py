@@ -22,12 +22,11 @@ from majorant.engine.mixture import OnData
 from majorant.models.gaussian_mixture.missing import total_gaussian
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Mixture
-from majorant.solvers.gaussian_em import run_em
 from majorant.solvers.gaussian_missing import impute, log_densities
 
 from ..engine.problems import POLICIES, objective
 from ..gaussian import family as family_of
-from ..gaussian import mixture_of, theta_of
+from ..gaussian import mixture_of, run_em, theta_of
 from ..gaussian import with_gaps as missing
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)

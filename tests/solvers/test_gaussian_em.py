@@ -9,7 +9,8 @@ from scipy.stats import multivariate_normal
 from majorant.solvers import gaussian_em
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture
-from majorant.solvers.gaussian_em import run_em
+
+from ..gaussian import run_em
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 
@@ -127,21 +128,20 @@ def test_acceleration_never_loses_and_arrives_sooner(covariance_type: Covariance
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_neither_company_nor_threads_matter(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run is the same to the last bit alone, among others of another kind, and on any number of threads."""
+    """A run is the same to the last bit alone, among others, and on any number of threads."""
     x, weights = table(1)
     x = x.astype(dtype)
     drawn = list(np.random.default_rng(1).dirichlet([0.3] * 3, (4, 120)))
     mixture = run_em(x, weights, drawn[:1], "full", 0.01, 3)[0].mixture
-    starts = [drawn[0], mixture, drawn[1], drawn[2], mixture, drawn[3]]
-    alone = [run_em(x, weights, [start], "full", 0.01, 7)[0] for start in starts]
     monkeypatch.setattr(gaussian_em, "CALL_OPERATIONS", 1.0)
-    for n_jobs in (1, 3):
-        for one, run in zip(alone, run_em(x, weights, starts, "full", 0.01, 7, n_jobs=n_jobs), strict=True):
-            np.testing.assert_array_equal(run.log_likelihoods, one.log_likelihoods)
-            np.testing.assert_array_equal(run.mixture.covariances, one.mixture.covariances)
-            np.testing.assert_array_equal(run.floored, one.floored)
-    np.testing.assert_array_equal(alone[1].log_likelihoods, alone[4].log_likelihoods)
-    assert run_em(x, weights, [], "full", 0.01, 7) == []
+    for starts in (drawn, [mixture, mixture]):
+        alone = [run_em(x, weights, [start], "full", 0.01, 7)[0] for start in starts]
+        for n_jobs in (1, 3):
+            for one, run in zip(alone, run_em(x, weights, starts, "full", 0.01, 7, n_jobs=n_jobs), strict=True):
+                np.testing.assert_array_equal(run.log_likelihoods, one.log_likelihoods)
+                np.testing.assert_array_equal(run.mixture.covariances, one.mixture.covariances)
+                np.testing.assert_array_equal(run.floored, one.floored)
+    np.testing.assert_array_equal(alone[0].log_likelihoods, alone[1].log_likelihoods)
 
 
 @each_type

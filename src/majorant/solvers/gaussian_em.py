@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +11,7 @@ from numpy.typing import NDArray
 from majorant import _kernels
 from majorant.data.chunks import effective_threads
 from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
-from majorant.solvers.gaussian import Array, Mixture, singular_message
+from majorant.solvers.gaussian import Array, singular_message
 
 CALL_OPERATIONS = 3e8
 """Approximate number of multiplications of one call of the kernel; between calls a fit can be interrupted."""
@@ -23,99 +20,6 @@ CALL_BYTES = 1 << 24
 
 WORST = -1e300
 """Log-likelihood of runs whose covariances rounding makes singular: below any other."""
-
-
-@dataclass(frozen=True)
-class EmRun:
-    """Result of a run of EM.
-
-    Attributes
-    ----------
-    log_likelihoods : ndarray of shape (n_iter + 1,)
-        Weighted log-likelihood after 0, 1, ... steps; the last is that of `mixture`. It never falls but for rounding.
-    floored : ndarray of shape (n_components,)
-        Whether the last M-step had to clip an eigenvalue of the component at the floor.
-    converged : bool
-        Whether the last step gained no more than the tolerance.
-    """
-
-    mixture: Mixture
-    log_likelihoods: Array
-    floored: NDArray[np.bool_]
-    converged: bool
-
-    @property
-    def n_iter(self) -> int:
-        return len(self.log_likelihoods) - 1
-
-    @property
-    def log_likelihood(self) -> float:
-        return float(self.log_likelihoods[-1])
-
-
-def run_em(
-    points: NDArray[Any],
-    weights: Array | None,
-    starts: Sequence[Mixture | NDArray[Any]],
-    covariance_type: CovarianceType,
-    floor: float,
-    n_steps: int,
-    tol: float | None = None,
-    *,
-    accelerate: bool = False,
-    n_jobs: int | None = None,
-) -> list[EmRun]:
-    """Run EM from each start for some steps, in compiled code.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_rows, n_features)
-        Centred, of float64 or float32.
-    weights : ndarray of shape (n_rows,), optional
-    starts : sequence
-        Mixtures, or responsibilities of shape (n_rows, n_components) each: the M-step that turns these into a mixture
-        is not counted as a step.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-    floor : float
-        Smallest eigenvalue of a covariance; positive.
-    n_steps : int
-        Largest number of steps of each run, that is, of passes over the points after the first one.
-    tol : float, optional
-        Stop a run when a step, or an accelerated pair of steps, gains no more than this in log-likelihood per unit of
-        weight.
-    accelerate : bool, default=False
-        Whether every second step is an extrapolation, kept where it gains (SQUAREM [1]_). It measures lengths in the
-        units of the points, so these should be standardised.
-    n_jobs : int, optional
-        Number of threads over starts. The result does not depend on it.
-
-    References
-    ----------
-    .. [1] R. Varadhan, C. Roland, "Simple and globally convergent methods for accelerating the convergence of any EM
-       algorithm", Scandinavian Journal of Statistics, 2008.
-    """
-    if len(starts) == 0:
-        return []
-    runs = []
-    for is_mixture, part in groupby(starts, lambda start: isinstance(start, Mixture)):
-        alike: list[Any] = list(part)
-        given: EmStarts | NDArray[Any]
-        if is_mixture:
-            given = EmStarts(*(np.stack([getattr(s, name) for s in alike]) for name in EmStarts._fields))
-        else:
-            given = np.stack([np.asarray(start) for start in alike])
-        how = covariance_type, floor, n_steps, tol
-        ends = run_batch(points, weights, given, *how, accelerate=accelerate, n_jobs=n_jobs)
-        runs += [
-            EmRun(
-                Mixture(ends.weights[i], ends.means[i], ends.covariances[i], covariance_type),
-                ends.history[i, : n + 1],
-                ends.floored[i],
-                bool(ends.converged[i]),
-            )
-            for i, n in enumerate(ends.n_iter)
-        ]
-    return runs
 
 
 class EmStarts(NamedTuple):
@@ -127,7 +31,12 @@ class EmStarts(NamedTuple):
 
 
 class EmEnds(NamedTuple):
-    """Results of a batch of runs, see `EmRun`; the first ``n_iter + 1`` entries of each run's `history` are valid."""
+    """Results of a batch of runs.
+
+    `history` has the weighted log-likelihood after 0, 1, ... steps, which never falls but for rounding; of each run
+    the first ``n_iter + 1`` entries are valid. `floored` tells where the last M-step had to clip an eigenvalue at the
+    floor.
+    """
 
     weights: Array
     means: Array
@@ -151,9 +60,34 @@ def run_batch(
     n_jobs: int | None = None,
     keeps_singular: bool = False,
 ) -> EmEnds:
-    """Run EM from a batch of mixtures, or of responsibilities (runs, n_rows, n_components): see `run_em`.
+    """Run EM from a batch of mixtures, or of responsibilities (runs, n_rows, n_components), in compiled code.
 
-    Where `keeps_singular`, a run whose covariances rounding makes singular ends on the floor at likelihood `WORST`.
+    Parameters
+    ----------
+    points : ndarray of shape (n_rows, n_features)
+        Centred, of float64 or float32.
+    weights : ndarray of shape (n_rows,), optional
+    starts : EmStarts or ndarray
+        The M-step that turns responsibilities into a mixture is not counted as a step.
+    floor : float
+        Smallest eigenvalue of a covariance; positive.
+    n_steps : int
+        Largest number of steps of each run, that is, of passes over the points after the first one.
+    tol : float, optional
+        Stop a run when a step, or an accelerated pair of steps, gains no more than this in log-likelihood per unit of
+        weight.
+    accelerate : bool, default=False
+        Whether every second step is an extrapolation, kept where it gains (SQUAREM [1]_). It measures lengths in the
+        units of the points, so these should be standardised.
+    n_jobs : int, optional
+        Number of threads over starts. The result does not depend on it.
+    keeps_singular : bool, default=False
+        Whether a run whose covariances rounding makes singular ends on the floor at likelihood `WORST`.
+
+    References
+    ----------
+    .. [1] R. Varadhan, C. Roland, "Simple and globally convergent methods for accelerating the convergence of any EM
+       algorithm", Scandinavian Journal of Statistics, 2008.
     """
     is_given = isinstance(starts, EmStarts)
     of_runs: NDArray[Any] = starts.means if isinstance(starts, EmStarts) else starts
