@@ -48,7 +48,7 @@ void bind_swap_factory(nb::module_& m) {
         nb::gil_scoped_release release;
         return table<T>().swap_search(n, d, k, x.data(), w.data(), seed, on_sphere);
     }, nb::arg("x").noconvert(), nb::arg("w").noconvert(), nb::arg("k"), nb::arg("seed"),
-       nb::arg("on_sphere") = false, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::rv_policy::take_ownership);
+       nb::arg("on_sphere") = false, nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
 }
 
 }  // namespace

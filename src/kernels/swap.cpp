@@ -7,10 +7,10 @@ namespace majorant::MAJORANT_ISA {
 template <class T>
 SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere) {
     switch (d) {
-        case 1:  // and a column of zeros, which changes no sum
-        case 2: return new Search<2>(n, d, k, x, w, seed, on_sphere);
-        case 3: return new Search<3>(n, d, k, x, w, seed, on_sphere);
-        default: return new Search<0>(n, d, k, x, w, seed, on_sphere);
+        case 1: return new Search<1, T>(n, d, k, x, w, seed, on_sphere);
+        case 2: return new Search<2, T>(n, d, k, x, w, seed, on_sphere);
+        case 3: return new Search<3, T>(n, d, k, x, w, seed, on_sphere);
+        default: return new Search<0, T>(n, d, k, x, w, seed, on_sphere);
     }
 }
 

@@ -5,7 +5,7 @@
 
 namespace majorant::MAJORANT_ISA {
 
-// Points and weights are copied where they are needed later, except for those that seeding reads: they must stay.
+// The points must stay as long as the search.
 template <class T>
 SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere);
 

@@ -10,22 +10,21 @@
 namespace majorant::MAJORANT_ISA {
 
 // What is called from several places and takes long is not inlined: it would be compiled as often.
-template <int D>
+template <int D, class T>
 class Assignment {
 public:
     static constexpr int64_t most_in_table = 1024;
     const int64_t n, k, stride;  // stride: columns of centres and rows, with zeros up to whole vectors
     const bool on_sphere;        // centres of length one: the directions of sums, not the means
     const bool has_table;        // whether distances between centres are kept: not of thousands of centres
-    Points<D> points;
+    Points<D, T> points;
     SwapState state;
     std::vector<int32_t> moved;  // the centres that `refresh` has to look at
 
-    template <class T>
     Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w, bool on_sphere)
         : n(n), k(k), stride(D ? D : whole_packs(d)), on_sphere(on_sphere), has_table(k <= most_in_table),
           points(n, d, x, w), is_moved_(k),
-          first_relevant_(k + 1), stamp_(n, 0), log_(n) {
+          first_relevant_(k + 1), stamp_(n, 0), log_(n / 8 + 1) {
         const int64_t padded = points.n_blocks * lanes;
         SwapState& s = state;
         for (auto* v : {&s.centres, &s.sums}) v->assign(size_t(k) * stride, 0.0);
@@ -44,8 +43,7 @@ public:
     const double* centre(int64_t j) const { return state.centres.data() + j * stride; }
 
     void put_centre(int64_t j, int64_t point) {
-        const double* row = points.row(point);
-        for (int64_t l = 0; l < stride; l++) centre(j)[l] = row[l];
+        std::copy_n(points.row(point), points.columns(), centre(j));
     }
 
     void all_moved() {
@@ -214,10 +212,17 @@ private:
         to.third_bound = from.third_bound;
     }
 
+    // Places of all points, where any change may have to be undone: what was logged before goes on top.
+    void save_all() {
+        if (!can_undo_ || all_saved_) return;
+        copy_places(state, saved_);
+        all_saved_ = true;
+    }
+
     void add_to_sums(int64_t i, int64_t j, double w, int64_t count) {
         double* sum = state.sums.data() + j * stride;
-        const double* row = points.row(i);
-        for (int64_t l = 0; l < stride; l++) sum[l] += w * row[l];
+        const T* row = points.row(i);
+        for (int64_t l = 0; l < points.columns(); l++) sum[l] += w * row[l];
         state.mass[j] += w;
         state.members[j] += count;
     }
@@ -265,6 +270,7 @@ private:
     void settle(int64_t i, int32_t nearest, double first_square, int32_t second, double second_square, double third) {
         SwapState& s = state;
         const int32_t before = s.nearest[i];
+        if (logged_ == int64_t(log_.size())) save_all();
         if (can_undo_ && !all_saved_ && stamp_[i] != epoch_) {
             stamp_[i] = epoch_;
             log_[logged_++] = {int32_t(i),        before, s.second[i], s.first_square[i], s.second_square[i],
@@ -285,10 +291,7 @@ private:
     [[gnu::noinline]] void refresh_densely() {
         using V = Vector<double>;
         SwapState& s = state;
-        if (can_undo_ && !all_saved_) {
-            copy_places(s, saved_);
-            all_saved_ = true;
-        }
+        save_all();
         std::fill(s.reach.begin(), s.reach.end(), 0.0);
         Pack objective{};
         for (int64_t b = 0; b < points.n_blocks; b++) {
@@ -394,7 +397,7 @@ private:
     Three three_nearest(int64_t b) {
         using V = Vector<double>;
         const int64_t columns = points.columns();
-        const double* block = points.block(b);
+        const T* block = points.block(b);
         Pack first = V::broadcast(infinity<double>), second = first, third = first;
         PackIndex at_first{}, at_second{};
         const auto consider = [&](Pack square, int64_t j) {
@@ -411,7 +414,7 @@ private:
             const double* c = centre(j);
             Pack sum[4] = {};
             for (int64_t l = 0; l < columns; l++) {
-                const Pack x = V::load(block + l * lanes);
+                const Pack x = pack(block + l * lanes);
 #pragma GCC unroll 4
                 for (int q = 0; q < 4; q++) {
                     const Pack difference = x - c[q * stride + l];
@@ -424,7 +427,7 @@ private:
             const double* c = centre(j);
             Pack sum{};
             for (int64_t l = 0; l < columns; l++) {
-                const Pack difference = V::load(block + l * lanes) - c[l];
+                const Pack difference = pack(block + l * lanes) - c[l];
                 sum += difference * difference;
             }
             consider(sum, j);

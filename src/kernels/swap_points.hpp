@@ -1,5 +1,5 @@
-// Points in two layouts: row by row, for one point against one centre, and in blocks of one vector's rows, column by
-// column, for many points against one centre.
+// Points in two layouts: row by row as they were given, for one point against one centre, and in blocks of one vector's
+// rows, column by column, for many points against one centre.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -37,28 +37,35 @@ inline Pack root(Pack v) {
     return Vector<double>::load(values);
 }
 
-// D is the number of columns, or one more, where it is known to the compiler, else 0. Rows of single precision are held as
-// doubles, in which distances are computed anyway: one search serves both.
-template <int D>
+// As many numbers as a vector of doubles has.
+inline Pack pack(const double* p) { return Vector<double>::load(p); }
+inline Pack pack(const float* p) {
+    typedef float Half __attribute__((vector_size(lanes * sizeof(float))));
+    Half v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, Pack);
+}
+
+// D is the number of columns where it is known beforehand, else 0. Distances are computed in doubles. The rows must stay.
+template <int D, class T>
 class Points {
 public:
     const int64_t n, d, stride, n_blocks;
     std::vector<double> weights;  // zero for the rows that fill the last block
 
-    template <class T>
     Points(int64_t n, int64_t d, const T* x, const double* w)
-        : n(n), d(d), stride(D ? D : whole_packs(d)), n_blocks(whole_packs(n) / lanes), weights(whole_packs(n), 0.0),
-          rows_(size_t(n) * stride, 0.0), blocks_(size_t(n_blocks) * columns() * lanes, 0.0) {
-        for (int64_t i = 0; i < n; i++) {
-            weights[i] = weight(w, i);
-            for (int64_t l = 0; l < d; l++) {
-                rows_[i * stride + l] = x[i * d + l];
-                blocks_[(i / lanes * columns() + l) * lanes + i % lanes] = x[i * d + l];
-            }
-        }
+        : n(n), d(d), stride(D ? D : whole_packs(d)), n_blocks(whole_packs(n) / lanes), weights(w, w + n), x_(x),
+          last_row_(x + (n - 1) * d, x + n * d), blocks_(size_t(n_blocks) * columns() * lanes, T(0)) {
+        weights.resize(n_blocks * lanes, 0.0);
+        last_row_.resize(stride, T(0));
+        for (int l = 0; l < lanes; l++) is_column_[l] = stride - lanes + l < d ? -1 : 0;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t l = 0; l < columns(); l++)
+                blocks_[(i / lanes * columns() + l) * lanes + i % lanes] = x[i * columns() + l];
     }
 
-    const double* row(int64_t i) const { return rows_.data() + i * stride; }
+    // The `columns()` numbers of a row; whole vectors of them can be read, the last of which may hold some of the next row.
+    const T* row(int64_t i) const { return D || i + 1 < n ? x_ + i * columns() : last_row_.data(); }
 
     // Squared distance of a point, and of a centre, to a centre; centres have `stride` columns.
     double to(int64_t i, const double* c) const { return square(row(i), c); }
@@ -66,12 +73,12 @@ public:
 
     // Squared distances of a block of rows to a centre. Once all are above `limit` the sum may stop.
     Pack block_to(int64_t b, const double* c, Pack limit) const {
-        const double* x = block(b);
+        const T* x = block(b);
         Pack sum{};
         if constexpr (D) {
 #pragma GCC unroll 8
             for (int l = 0; l < D; l++) {
-                const Pack difference = Vector<double>::load(x + l * lanes) - c[l];
+                const Pack difference = pack(x + l * lanes) - c[l];
                 sum += difference * difference;
             }
         } else {
@@ -79,7 +86,7 @@ public:
             for (int64_t from = 0; from < d; from += stretch) {
                 const int64_t to = std::min(d, from + stretch);
                 for (int64_t l = from; l < to; l++) {
-                    const Pack difference = Vector<double>::load(x + l * lanes) - c[l];
+                    const Pack difference = pack(x + l * lanes) - c[l];
                     sum += difference * difference;
                 }
                 if (to < d && !lower_lanes(sum, limit)) break;
@@ -89,14 +96,17 @@ public:
     }
 
     // A block of rows, column by column.
-    const double* block(int64_t b) const { return blocks_.data() + b * columns() * lanes; }
+    const T* block(int64_t b) const { return blocks_.data() + b * columns() * lanes; }
 
     int64_t columns() const { return D ? D : d; }
 
 private:
-    std::vector<double> rows_, blocks_;
+    const T* const x_;
+    std::vector<T> last_row_, blocks_;
+    PackIndex is_column_{};  // in the last vector of a row
 
-    double square(const double* a, const double* c) const {
+    template <class U>
+    double square(const U* a, const double* c) const {
         if constexpr (D) {
             double sum = 0.0;
 #pragma GCC unroll 8
@@ -107,11 +117,13 @@ private:
             return sum;
         } else {
             Pack sum{};
-            for (int64_t l = 0; l < stride; l += lanes) {
-                const Pack difference = Vector<double>::load(a + l) - Vector<double>::load(c + l);
+            int64_t l = 0;
+            for (; l < stride - lanes; l += lanes) {
+                const Pack difference = pack(a + l) - pack(c + l);
                 sum += difference * difference;
             }
-            return total(sum);
+            const Pack difference = is_column_ ? pack(a + l) - pack(c + l) : Pack{};
+            return total(sum + difference * difference);
         }
     }
 };

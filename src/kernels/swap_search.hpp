@@ -1,7 +1,5 @@
 // The search: rounds of greedy swaps, moves of single points, kicks out of a local optimum, and the last polish.
 #pragma once
-#include <functional>
-
 #include "measure.hpp"
 #include "swap_assignment.hpp"
 #include "swap_recombine.hpp"
@@ -26,14 +24,12 @@ private:
     uint64_t seed_, count_ = 0;
 };
 
-template <int D>
+template <int D, class T>
 class Search final : public SwapSearch {
 public:
-    template <class T>
     Search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere)
         : a_(n, d, k, x, w, on_sphere), d_(d), total_weight_(std::accumulate(w, w + n, 0.0)), draws_(mixed(seed)),
-          chunk_costs_((n + chunk - 1) / chunk), loss_of_removal_(k),
-          choose_([=](const double* uniforms, int64_t* chosen) { plus_plus<T>(n, d, k, 1, x, w, uniforms, chosen); }) {}
+          chunk_costs_((n + chunk - 1) / chunk), loss_of_removal_(k) {}
 
     int64_t n() const override { return a_.n; }
     int64_t d() const override { return d_; }
@@ -48,7 +44,7 @@ public:
         std::vector<double> uniforms(a_.k);
         for (double& u : uniforms) u = draws_.uniform();
         std::vector<int64_t> chosen(a_.k);
-        choose_(uniforms.data(), chosen.data());
+        plus_plus<T>(a_.n, d_, a_.k, 1, a_.points.row(0), a_.points.weights.data(), uniforms.data(), chosen.data());
         for (int64_t j = 0; j < a_.k; j++) a_.put_centre(j, chosen[j]);
         a_.assign_all();
         take_stock();
@@ -182,7 +178,7 @@ private:
     static constexpr int64_t chunk = 256;
     static constexpr double hopeless = 3.0;  // local steps end when this many like the last would not bring the objective back
 
-    Assignment<D> a_;
+    Assignment<D, T> a_;
     const int64_t d_;
     const double total_weight_;
     Draws draws_;
@@ -193,7 +189,6 @@ private:
     std::vector<double> losses_, gains_;   // of the candidates of a round: (candidates, k), (candidates)
     SwapState kept_;
     int64_t failures_ = 0;  // rounds in a row without progress
-    const std::function<void(const double* uniforms, int64_t* chosen)> choose_;  // k-means++ in the data's own type
 
     static uint64_t mixed(uint64_t seed) { return (seed + 1) * 0xD1342543DE82EF95ull; }
 
@@ -249,8 +244,7 @@ private:
         std::vector<double> at(m * a_.stride);
         for (int64_t q = 0; q < m; q++) {
             std::copy(loss_of_removal_.begin(), loss_of_removal_.end(), losses_.begin() + q * k);
-            const double* row = a_.points.row(candidates[q]);
-            for (int64_t l = 0; l < a_.stride; l++) at[q * a_.stride + l] = row[l];
+            std::copy_n(a_.points.row(candidates[q]), a_.points.columns(), at.begin() + q * a_.stride);
         }
         double square[lanes];
         for (int64_t b = 0; b < a_.points.n_blocks; b++) {
@@ -303,14 +297,15 @@ private:
     }
 
     // The centre of a cluster of this size after weight w has come to it (or has left it, below zero); its new size.
-    double shift_centre(double* centre, double size, double w, const double* row) const {
+    double shift_centre(double* centre, double size, double w, const T* row) const {
+        const int64_t columns = a_.points.columns();
         if (!a_.on_sphere) {
-            for (int64_t l = 0; l < a_.stride; l++) centre[l] += w / (size + w) * (row[l] - centre[l]);
+            for (int64_t l = 0; l < columns; l++) centre[l] += w / (size + w) * (row[l] - centre[l]);
             return size + w;
         }
-        for (int64_t l = 0; l < a_.stride; l++) centre[l] = size * centre[l] + w * row[l];
-        const double length = std::sqrt(std::inner_product(centre, centre + a_.stride, centre, 0.0));
-        for (int64_t l = 0; l < a_.stride; l++) centre[l] /= length;
+        for (int64_t l = 0; l < columns; l++) centre[l] = size * centre[l] + w * row[l];
+        const double length = std::sqrt(std::inner_product(centre, centre + columns, centre, 0.0));
+        for (int64_t l = 0; l < columns; l++) centre[l] /= length;
         return length;
     }
 
@@ -321,7 +316,7 @@ private:
         for (int64_t i = 0; i < a_.n; i++) {
             if (labels[i] != cluster || i == point) continue;
             mass += a_.points.weights[i];
-            for (int64_t l = 0; l < a_.stride; l++) centre[l] += a_.points.weights[i] * a_.points.row(i)[l];
+            for (int64_t l = 0; l < d_; l++) centre[l] += a_.points.weights[i] * a_.points.row(i)[l];
         }
         const double size =
             a_.on_sphere ? std::sqrt(std::inner_product(centre.begin(), centre.end(), centre.begin(), 0.0)) : mass;
@@ -346,10 +341,10 @@ private:
         for (int64_t i = 0; i < a_.n; i++)
             if (s.nearest[i] == cluster) members_.push_back(i);
         const double* centre = a_.centre(cluster);
-        const double* row = a_.points.row(point);
+        const T* row = a_.points.row(point);
         const double along = a_.on_sphere ? 2.0 - s.first_square[point] : 2.0;  // a reflection, on the sphere too
         halves_.resize(2 * stride);
-        for (int64_t l = 0; l < stride; l++) {
+        for (int64_t l = 0; l < d_; l++) {
             halves_[l] = row[l];
             halves_[stride + l] = along * centre[l] - row[l];
         }
@@ -365,7 +360,7 @@ private:
                 const double w = a_.points.weights[i];
                 gain += w * (s.first_square[i] - std::min(one, other));
                 mass[side] += w;
-                for (int64_t l = 0; l < stride; l++) sums[side * stride + l] += w * a_.points.row(i)[l];
+                for (int64_t l = 0; l < d_; l++) sums[side * stride + l] += w * a_.points.row(i)[l];
             }
             for (int side = 0; side < 2; side++) {
                 const double* sum = sums.data() + side * stride;
@@ -441,7 +436,7 @@ private:
             }
             if (to < 0) continue;
             moves++;
-            const double* row = a_.points.row(i);
+            const T* row = a_.points.row(i);
             if (is_most) {
                 std::copy(centre_without.begin(), centre_without.end(), a_.centre(from));
                 sizes[from] = left;
