@@ -56,8 +56,8 @@ NAMELESS: dict[str, Any] = {
     "NA in a list": [pd.NA, *TEXT[1:]],
     "category": pd.Series(pd.Categorical([None, *TEXT[1:]])),
     "polars": pl.Series([None, *TEXT[1:].tolist()]),
-    "date": np.where(GROUP == 0, np.datetime64("NaT"), DAYS),
-    "duration": np.where(GROUP == 0, np.timedelta64("NaT"), DAYS - DAYS[0]),
+    "date": np.where(GROUP == 0, np.datetime64("NaT", "us"), DAYS),
+    "duration": np.where(GROUP == 0, np.timedelta64("NaT", "us"), DAYS - DAYS[0]),
 }
 
 

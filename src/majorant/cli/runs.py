@@ -9,7 +9,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -268,6 +268,8 @@ def check_free(folder: Path, force: bool) -> None:
 
 
 def _check_free(folder: Path, force: bool) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        folder.stat()  # from Python 3.14 on exists() keeps to itself that a name is too long
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"{folder} is a file; --out names a folder.")
     _recover(folder.resolve())

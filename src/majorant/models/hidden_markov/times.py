@@ -165,13 +165,13 @@ def _of_dates(given: NDArray[Any], write: Callable[[NDArray[np.datetime64]], NDA
     """Return dates in days; in months where all are one day of the month, or the last."""
     at, days = given.astype("datetime64[us]"), given.astype("datetime64[D]")
     months = days.astype("datetime64[M]")
-    place = (days - months).astype(np.int64)
-    is_last = bool(((days + 1).astype("datetime64[M]") > months).all())
+    place, day = days - months.astype(days.dtype), np.timedelta64(1, "D")
+    is_last = bool(((days + day).astype("datetime64[M]") > months).all())
     if len(at) and (is_last or (place == place[0]).all()) and (at == days).all() and (months != months[0]).any():
 
         def of_months(numbers: Array) -> NDArray[Any]:
             found = numbers.round().astype(np.int64).astype("datetime64[M]")
-            ends = (found + 1).astype("datetime64[D]") - 1
+            ends = (found + np.timedelta64(1, "M")).astype("datetime64[D]") - day
             first = found.astype("datetime64[D]")
             return write((ends if is_last else np.minimum(first + place[0], ends)).astype("datetime64[us]"))
 
