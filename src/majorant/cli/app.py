@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from inspect import Parameter, signature
 from itertools import pairwise
 from pathlib import Path
@@ -23,46 +23,119 @@ app = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 
+Command = Callable[..., int | None]
 Table = Annotated[
     Path,
     typer.Argument(metavar="TABLE", help="CSV, TSV, Excel, Parquet, Arrow or .npz file; - for standard input."),
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
+Out = Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="The same as --missing drop.")]
 Keep = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.'),
+    str | None, typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.')
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote.")]
+
+
+def _option(of: Any, metavar: str | None, text: str, *flags: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
+    """Return an option of some type, as a parameter is annotated with it, and its default."""
+    return Annotated[of, typer.Option(*flags, metavar=metavar, help=text, **more)], default
+
+
+_text = partial(_option, str | None)
+_list = partial(_option, list[str] | None)
+_flag = partial(_option, bool, None, default=False)
 READING = {
-    "sep": Annotated[str | None, typer.Option(metavar="SIGN", help="What separates the columns of a text.")],
-    "decimal": Annotated[str | None, typer.Option(metavar="SIGN", help='Decimal sign: "." (the default) or ",".')],
-    "thousands": Annotated[
-        str | None, typer.Option(metavar="SIGN", help="What groups the digits of numbers by three.")
-    ],
-    "encoding": Annotated[str | None, typer.Option(metavar="NAME", help="Of a text: utf-8 (the default), cp1252, ...")],
-    "skip_rows": Annotated[int | None, typer.Option(metavar="N", min=0, help="Lines above the column names.")],
-    "na": Annotated[str | None, typer.Option(metavar="A,B", help="What stands where a cell is missing: -99,999.")],
-    "sheet": Annotated[str | None, typer.Option(metavar="NAME", help="Sheet of a workbook, by name or number.")],
+    "sep": _text("SIGN", "What separates the columns of a text."),
+    "decimal": _text("SIGN", 'Decimal sign: "." (the default) or ",".'),
+    "thousands": _text("SIGN", "What groups the digits of numbers by three."),
+    "encoding": _text("NAME", "Of a text: utf-8 (the default), cp1252, ..."),
+    "skip_rows": _option(int | None, "N", "Lines above the column names.", min=0),
+    "na": _text("A,B", "What stands where a cell is missing: -99,999."),
+    "sheet": _text("NAME", "Sheet of a workbook, by name or number."),
 }
 """How a table is read: options of every command that reads one, and fields of `Reading`."""
+FIT = {
+    "target": _text("Y", "Column to predict, for models that do."),
+    "features": _text("A,B,C", "Columns to use; all numeric ones by default."),
+    "formula": _text("F", 'Instead of the two: "y ~ x + I(x**2) | id", for models that take it.'),
+    "family": _text("NAME", "Distribution of the target, for models that have several."),
+    "groups": _text("COLUMN", "Rows that belong together, for models that take it."),
+    "gating": _text('"A + B"', "What the weights depend on, for models that take it."),
+    "offset": _text("COLUMN", 'Known part of the predictor, such as "log(T)"; for models that take it.'),
+    "trials": _text("COLUMN", "Number of trials of each row, for models that take it."),
+    "covariates": _text("A,B,C", "Columns that the shares of the parts depend on; text has a column for each level."),
+    "population": _text("COLUMN", "Population of each row, for models that compare several of them."),
+    "equal_items": _text("ITEMS", "Items that are measured alike in all populations: all, none, or A,B."),
+    "invariance_tests": _flag("Test whether items are measured alike in all populations.", "--invariance-tests"),
+    "component_labels": _text(
+        "COLUMN", "Class of each row where it is known, from 1 or in words; an empty cell where not."
+    ),
+    "outcomes": _text(
+        "A,B=KIND", "Columns to compare between the classes after these are found; normal, count or categorical."
+    ),
+    "method": _text("NAME", "How covariates and outcomes are taken in: one-step, ml, bch, two-step or naive."),
+    "assignment": _text("modal|proportional", "Of rows to classes, in three steps."),
+    "missing": _text(
+        "drop|fit|fail",
+        "Rows with missing values, of a target too: left out, fitted where the model can, or an error.",
+    ),
+    "k": _text("K", "Number of clusters or components, or a range to compare (the default): 1:6."),
+    "vary": _list(
+        "NAME=A,B,C", "Values of a parameter to compare; repeat it.", "--vary", autocompletion=parameter_settings
+    ),
+    "criterion": _text("NAME", "What chooses among those: bic (the default), aic or icl; silhouette for clusterings."),
+    "standardise": _flag("Bring features to mean 0 and deviation 1 first.", "--standardise", "--standardize"),
+    "categorical": _option(
+        str,
+        "HOW",
+        "Text where a model takes numbers: drop (the default), one-hot, or auto: one-hot if few levels.",
+        default="drop",
+    ),
+    "levels": _list("A,B=X<Y<Z", "Levels of text in their order; makes items ordinal. Repeat it.", "--levels"),
+    "weights": _text("COLUMN", "How much each row counts."),
+    "bag": _text("COLUMN", "Rows that are regions of one sample, for models that take it."),
+    "time": _text("COLUMN", "Time of each row, for models of series; sorts them."),
+    "sequence": _text("COLUMN", "Which series each row belongs to, for models of series."),
+    "fill_gaps": _flag("Add a row of empty cells for every time that lacks, in models of series.", "--fill-gaps"),
+    "ids": _text("A,B", "Columns that identify rows: not used, and written beside the results.", "--id"),
+    "keep": (Keep, None),
+    "views": _option(Path | None, "FILE", "TOML file that says which columns are which view, for models that take it."),
+    "settings": _list(
+        "NAME=VALUE", "Another parameter of the model; repeat it.", "--set", autocompletion=parameter_settings
+    ),
+    "random_state": _option(int, "S", "Seed.", default=0, min=0, max=2**32 - 1, show_default=True),
+    "drop_missing": (DropMissing, False),
+    "force": (Force, False),
+    "resume": _flag("Go on with the search of a stopped run.", "--resume"),
+    "no_report": _flag("Write neither report.html nor its tables.", "--no-report"),
+    "quiet": _flag("Print nothing but errors.", "--quiet"),
+}
+"""Options of a fit: fields of `FitRequest`, and how its table is read."""
 # the parser's own error, which some versions of typer bring along and others take from click
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
-def reads_table(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a command the options of READING; it takes those that were given as one argument, `reading`."""
-    own = signature(command, eval_str=True)
-    more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=READING[name]) for name in READING]
+def taking(name: str, options: Mapping[str, tuple[Any, Any]]) -> Callable[[Command], Command]:
+    """Give a command further options, of which it takes those that were given as one argument."""
+    more = [Parameter(n, Parameter.KEYWORD_ONLY, default=d, annotation=of) for n, (of, d) in options.items()]
 
-    @wraps(command)
-    def with_options(**values: Any) -> int | None:
-        reading = {name: value for name in READING if (value := values.pop(name)) is not None}
-        return command(**values, reading=reading)
+    def decorated(command: Command) -> Command:
+        own = signature(command, eval_str=True)
 
-    shown = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.parameters.values() if p.name != "reading"]
-    with_options.__signature__ = own.replace(parameters=[*shown, *more])  # type: ignore[attr-defined]
-    return with_options
+        @wraps(command)
+        def with_options(**values: Any) -> int | None:
+            given = {n: value for n in options if (value := values.pop(n)) is not None}
+            return command(**values, **{name: given})
+
+        shown = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.parameters.values() if p.name != name]
+        with_options.__signature__ = own.replace(parameters=[*shown, *more])  # type: ignore[attr-defined]
+        return with_options
+
+    return decorated
+
+
+reads_table = taking("reading", READING)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -136,6 +209,7 @@ def common(
 
 @app.command()
 @reads_table
+@taking("given", FIT)
 def fit(
     model: Annotated[
         str,
@@ -145,153 +219,8 @@ def fit(
     ],
     table: Table,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")],
-    target: Annotated[str | None, typer.Option(metavar="Y", help="Column to predict, for models that do.")] = None,
-    features: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="Columns to use; all numeric ones by default.")
-    ] = None,
-    formula: Annotated[
-        str | None,
-        typer.Option(metavar="F", help='Instead of the two: "y ~ x + I(x**2) | id", for models that take it.'),
-    ] = None,
-    family: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Distribution of the target, for models that have several.")
-    ] = None,
-    groups: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows that belong together, for models that take it.")
-    ] = None,
-    gating: Annotated[
-        str | None, typer.Option(metavar='"A + B"', help="What the weights depend on, for models that take it.")
-    ] = None,
-    covariates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,C", help="Columns that the shares of the parts depend on; text has a column for each level."
-        ),
-    ] = None,
-    population: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Population of each row, for models that compare several of them."),
-    ] = None,
-    equal_items: Annotated[
-        str | None,
-        typer.Option(metavar="ITEMS", help="Items that are measured alike in all populations: all, none, or A,B."),
-    ] = None,
-    invariance_tests: Annotated[
-        bool, typer.Option("--invariance-tests", help="Test whether items are measured alike in all populations.")
-    ] = False,
-    component_labels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Class of each row where it is known, from 1 or in words; an empty cell where not."
-        ),
-    ] = None,
-    outcomes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B=KIND",
-            help="Columns to compare between the classes after these are found; normal, count or categorical.",
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="How covariates and outcomes are taken in: one-step, ml, bch, two-step or naive."
-        ),
-    ] = None,
-    assignment: Annotated[
-        str | None, typer.Option(metavar="modal|proportional", help="Of rows to classes, in three steps.")
-    ] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="drop|fit|fail",
-            help="Rows with missing values, of a target too: left out, fitted where the model can, or an error.",
-        ),
-    ] = None,
-    offset: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; for models that take it.'),
-    ] = None,
-    trials: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Number of trials of each row, for models that take it.")
-    ] = None,
-    k: Annotated[
-        str | None,
-        typer.Option(metavar="K", help="Number of clusters or components, or a range to compare (the default): 1:6."),
-    ] = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="NAME=A,B,C",
-            help="Values of a parameter to compare; repeat it.",
-            autocompletion=parameter_settings,
-        ),
-    ] = None,
-    criterion: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="What chooses among those: bic (the default), aic or icl; silhouette for clusterings."
-        ),
-    ] = None,
-    standardise: Annotated[
-        bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")
-    ] = False,
-    categorical: Annotated[
-        str,
-        typer.Option(
-            metavar="HOW",
-            help="Text where a model takes numbers: drop (the default), one-hot, or auto: one-hot if few levels.",
-        ),
-    ] = "drop",
-    levels: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--levels", metavar="A,B=X<Y<Z", help="Levels of text in their order; makes items ordinal. Repeat it."
-        ),
-    ] = None,
-    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="How much each row counts.")] = None,
-    bag: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Rows that are regions of one sample, for models that take it."),
-    ] = None,
-    time: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Time of each row, for models of series; sorts them.")
-    ] = None,
-    sequence: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Which series each row belongs to, for models of series.")
-    ] = None,
-    fill_gaps: Annotated[
-        bool,
-        typer.Option("--fill-gaps", help="Add a row of empty cells for every time that lacks, in models of series."),
-    ] = False,
-    ids: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="A,B", help="Columns that identify rows: not used, and written beside the results."
-        ),
-    ] = None,
-    keep: Keep = None,
-    views: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML file that says which columns are which view, for models that take it."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Another parameter of the model; repeat it.",
-            autocompletion=parameter_settings,
-        ),
-    ] = None,
-    random_state: Annotated[int, typer.Option(metavar="S", min=0, max=2**32 - 1, help="Seed.", show_default=True)] = 0,
-    drop_missing: DropMissing = False,
-    force: Force = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the search of a stopped run.")] = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write neither report.html nor its tables.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     *,
+    given: dict[str, Any],
     reading: dict[str, Any],
 ) -> int:
     """Fit a model to a table and write the run: model, report, assignments, numbers.
@@ -300,51 +229,8 @@ def fit(
     """
     from majorant.cli.checked import checked
     from majorant.cli.request import FitRequest
-    from majorant.cli.settings import parsed_names, parsed_size
-    from majorant.cli.text_tables import Reading
 
-    request = FitRequest(
-        model=model,
-        table=table,
-        out=out,
-        target=target,
-        features=() if features is None else parsed_names(features),
-        formula=formula,
-        family=family,
-        groups=groups,
-        gating=gating,
-        covariates=() if covariates is None else parsed_names(covariates),
-        population=population,
-        equal_items=() if equal_items is None else parsed_names(equal_items),
-        component_labels=component_labels,
-        outcomes=() if outcomes is None else parsed_names(outcomes),
-        method=method,
-        assignment=assignment,
-        invariance_tests=invariance_tests,
-        missing="drop" if drop_missing and missing is None else missing,
-        offset=offset,
-        trials=trials,
-        k=None if k is None else parsed_size(k),
-        vary=tuple(vary or ()),
-        criterion=criterion,
-        standardise=standardise,
-        categorical=categorical,
-        weights=weights,
-        bag=bag,
-        time=time,
-        sequence=sequence,
-        fill_gaps=fill_gaps,
-        ids=() if ids is None else parsed_names(ids),
-        keep=() if keep is None else parsed_names(keep),
-        reading=Reading(**reading, levels=tuple(levels or ())),
-        views=views,
-        settings=tuple(settings or ()),
-        random_state=random_state,
-        force=force,
-        resume=resume,
-        report=not no_report,
-        quiet=quiet,
-    )
+    request = FitRequest.asked(model, table, out, given, reading)
     table_read = checked(request)
     load_scikit_learn()  # which takes time: mistakes are told before
     from majorant.cli.outcome import fit_and_write
@@ -358,7 +244,7 @@ def fit(
 def predict(
     run: Run,
     table: Table,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")],
+    out: Out,
     keep: Keep = None,
     drop_missing: DropMissing = False,
     force: Force = False,
@@ -381,7 +267,7 @@ def predict(
 def forecast(
     run: Run,
     table: Table,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")],
+    out: Out,
     steps: Annotated[int, typer.Option(metavar="H", min=1, help="How many rows ahead.", show_default=True)] = 10,
     level: Annotated[
         float, typer.Option(metavar="P", min=0.01, max=0.9999, help="Probability of the intervals.", show_default=True)

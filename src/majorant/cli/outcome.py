@@ -132,7 +132,7 @@ def screen(run: FittedRun) -> list[str]:
     whats = _WHAT if run.matrix.bags is None else {**_WHAT, ASSIGNMENTS: "one row for each bag, with its region"}
     if standardised:
         whats = {**whats, MODEL: "the fitted model, of standardised columns"}
-    folders = [name for name in (TABLES, FIGURES) if run.request.report and (out / name).is_dir()]
+    folders = [name for name in (TABLES, FIGURES) if not run.request.no_report and (out / name).is_dir()]
     written = {*_writers(run), *folders, *([CHECKPOINT] if run.is_stopped else [])}
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     program = shlex.join(program_of(run.card.name))
@@ -159,7 +159,7 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
         ASSIGNMENTS: lambda path: write_table(_assigned(run), path),
         SUMMARY: lambda path: _write_json(path, numbers(run)),
     }
-    if run.request.report:
+    if not run.request.no_report:
         from majorant.cli.report import write_report
 
         writers[REPORT] = lambda path: write_report(

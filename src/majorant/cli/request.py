@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from majorant.cli.errors import CommandError, did_you_mean, printable
 from majorant.cli.later import ASSIGNMENTS, METHODS, NO_LATER_STEPS, LaterSteps, parsed_outcomes
-from majorant.cli.settings import joined_names
+from majorant.cli.settings import joined_names, parsed_names, parsed_size
 from majorant.cli.text_tables import AS_USUAL, Reading
 from majorant.registry import ESTIMATORS
 
@@ -22,6 +23,13 @@ def program_of(model: str) -> list[str]:
 
 LARGEST = 6
 """Largest number of parts that is tried where the user gave none."""
+
+
+NAMES = {"features", "covariates", "equal_items", "outcomes", "ids", "keep"}
+"""Options that are names with commas between them."""
+SPELLED = {"ids": "id", "settings": "set"}
+NOT_REPEATED = ("model", "table", "out", "force", "resume", "quiet")
+"""Fields that are no options, or say nothing of what is fitted."""
 
 
 @dataclass(frozen=True)
@@ -37,17 +45,17 @@ class FitRequest:
     family: str | None = None
     groups: str | None = None
     gating: str | None = None
+    offset: str | None = None
+    trials: str | None = None
     covariates: tuple[str, ...] = ()
     population: str | None = None
     equal_items: tuple[str, ...] = ()
+    invariance_tests: bool = False
     component_labels: str | None = None
     outcomes: tuple[str, ...] = ()
     method: str | None = None
     assignment: str | None = None
-    invariance_tests: bool = False
     missing: str | None = None
-    offset: str | None = None
-    trials: str | None = None
     k: int | range | None = None
     vary: tuple[str, ...] = ()
     criterion: str | None = None
@@ -64,10 +72,25 @@ class FitRequest:
     views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
+    no_report: bool = False
     force: bool = False
     resume: bool = False
-    report: bool = True
     quiet: bool = False
+
+    @classmethod
+    def asked(cls, model: str, table: Path, out: Path, given: dict[str, Any], reading: dict[str, Any]) -> FitRequest:
+        """Return the request of options as they were written: names with commas, and a number or range of parts."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
+        if values.pop("drop_missing"):
+            values.setdefault("missing", "drop")
+        read = Reading(**reading, levels=values.pop("levels", ()))
+        if "k" in values:
+            values["k"] = parsed_size(values["k"])
+        for name in NAMES & values.keys():
+            values[name] = parsed_names(values[name])
+        return cls(model, table, out, reading=read, **values)
 
     @property
     def compares(self) -> bool:
@@ -123,41 +146,8 @@ class FitRequest:
 
     def command(self) -> str:
         """Return the shell command that repeats the run, with line breaks if it is long."""
-        options: list[tuple[str, ...]] = []
-        options += [("--target", self.target)] if self.target else []
-        options += [("--features", joined_names(self.features))] if self.features else []
-        options += [("--formula", self.formula)] if self.formula else []
-        options += [("--family", self.family)] if self.family else []
-        options += [(f"--{name}", value) for name, value in self.roles.items()]
-        options += [("--covariates", joined_names(self.covariates))] if self.covariates else []
-        options += [("--population", self.population)] if self.population else []
-        options += [("--equal-items", joined_names(self.equal_items))] if self.equal_items else []
-        options += [("--invariance-tests",)] if self.invariance_tests else []
-        options += [("--component-labels", self.component_labels)] if self.component_labels else []
-        options += [("--outcomes", joined_names(self.outcomes))] if self.outcomes else []
-        options += [("--method", self.method)] if self.method else []
-        options += [("--assignment", self.assignment)] if self.assignment else []
-        options += [("--missing", self.missing)] if self.missing else []
-        options += [("--k", self._k_text())] if self.k is not None else []
-        options += [("--vary", values) for values in self.vary]
-        options += [("--criterion", self.criterion)] if self.criterion else []
-        options += [("--standardise",)] if self.standardise else []
-        options += [("--categorical", self.categorical)] if self.categorical != "drop" else []
-        options += [("--weights", self.weights)] if self.weights else []
-        options += [("--bag", self.bag)] if self.bag else []
-        options += [("--time", self.time)] if self.time else []
-        options += [("--sequence", self.sequence)] if self.sequence else []
-        options += [("--fill-gaps",)] if self.fill_gaps else []
-        options += [("--id", joined_names(self.ids))] if self.ids else []
-        options += [("--keep", joined_names(self.keep))] if self.keep else []
-        options += self.reading.options
-        options += [("--views", str(self.views))] if self.views else []
-        options += [("--set", setting) for setting in self.settings]
-        options += [("--random-state", str(self.random_state))]
-        options += [("--no-report",)] if not self.report else []
-        options += [("--out", str(self.out))]
         lines = [shlex.join([*program_of(self.model), "fit", self.model, str(self.table)])]
-        for option in options:
+        for option in [*self._options(), ("--out", str(self.out))]:
             joined = f"{lines[-1]} {shlex.join(option)}"
             if len(joined) <= 76:
                 lines[-1] = joined
@@ -165,5 +155,20 @@ class FitRequest:
                 lines.append(f"      {shlex.join(option)}")
         return printable(" \\\n".join(lines))
 
-    def _k_text(self) -> str:
-        return f"{self.k.start}:{self.k.stop - 1}" if isinstance(self.k, range) else str(self.k)
+    def _options(self) -> Iterator[tuple[str, ...]]:
+        """Yield the options that differ from their defaults, and the seed."""
+        for option in fields(self):
+            name, value = option.name, getattr(self, option.name)
+            flag = f"--{SPELLED.get(name, name).replace('_', '-')}"
+            if name in NOT_REPEATED or (value == option.default and name != "random_state"):
+                continue
+            if isinstance(value, Reading):
+                yield from value.options
+            elif isinstance(value, bool):
+                yield (flag,)
+            elif isinstance(value, range):
+                yield flag, f"{value.start}:{value.stop - 1}"
+            elif isinstance(value, tuple) and name not in NAMES:
+                yield from ((flag, one) for one in value)
+            else:
+                yield flag, joined_names(value) if isinstance(value, tuple) else str(value)
