@@ -35,11 +35,11 @@ def test_objectives_keep_the_digits_that_count(value: float, text: str) -> None:
 
 
 def test_a_lower_bound_is_rounded_down_and_an_upper_bound_up() -> None:
-    assert numbers.bound_below(1266.889, "SSE", 1277.93) == "1\u202f266.88"
-    assert numbers.bound_above(1266.881, "SSE", 1277.93) == "1\u202f266.89"
-    assert numbers.bound_below(-1.001, "SSE", -1.0) == "\u22121.001"
-    assert numbers.bound_below(-1.0001, "SSE", -1.0) == "\u22121.001"
-    assert numbers.bound_below(1.23459e-9, "SSE", 1.3e-9).startswith("1.2345\u202f")
+    assert numbers.bound(1266.889, "SSE", 1277.93, "min") == "1\u202f266.88"
+    assert numbers.bound(1266.881, "SSE", 1277.93, "max") == "1\u202f266.89"
+    assert numbers.bound(-1.001, "SSE", -1.0, "min") == "\u22121.001"
+    assert numbers.bound(-1.0001, "SSE", -1.0, "min") == "\u22121.001"
+    assert numbers.bound(1.23459e-9, "SSE", 1.3e-9, "min").startswith("1.2345\u202f")
 
 
 @pytest.mark.parametrize(

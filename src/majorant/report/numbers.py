@@ -95,17 +95,9 @@ def objective(value: float, name: str, like: float | None = None, apart: float |
     return fixed(value, decimals)
 
 
-def bound_below(value: float, name: str, like: float) -> str:
-    """Format a proved lower bound, rounded down."""
-    return _toward(value, name, like, "down")
-
-
-def bound_above(value: float, name: str, like: float) -> str:
-    """Format a proved upper bound, rounded up."""
-    return _toward(value, name, like, "up")
-
-
-def _toward(value: float, name: str, like: float, rounding: Rounding) -> str:
+def bound(value: float, name: str, like: float, sense: str) -> str:
+    """Format a proved bound of what is minimised ("min"), rounded down, or maximised, rounded up."""
+    rounding: Rounding = "down" if sense == "min" else "up"
     decimals = objective_decimals(like, usual_decimals(name))
     if decimals is None:
         power = Decimal(value).adjusted() if value else 0

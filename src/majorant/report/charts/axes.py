@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +121,26 @@ def backdrop(canvas: Canvas, points: Iterable[tuple[float, float]], x: Linear, y
     canvas.add(f'<use href="#{name}" x="{x.start:.1f}" y="{y.end:.1f}"/>')
 
 
-def draw_quantiles(canvas: Canvas, values: NDArray[np.float64], most: int, css: str, x: Linear, y: Linear) -> None:
+def draw_quantile_panels(
+    size: Size,
+    titles: Sequence[str],
+    values: Sequence[NDArray[np.float64]],
+    most: int,
+    x_end: float,
+    y_end: float,
+    colours: Sequence[str],
+    **look: Any,
+) -> Canvas:
+    """Draw one panel for each array of values: in order against normal quantiles, with the line of equality."""
+
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        _draw_quantiles(canvas, values[i], most, f"stroke-{colours[i]}", x, y)
+
+    ends = [(-x_end, x_end)], (-y_end, y_end)
+    return draw_grid(size, titles, *ends, inside, x_title="normal quantile", **look)
+
+
+def _draw_quantiles(canvas: Canvas, values: NDArray[np.float64], most: int, css: str, x: Linear, y: Linear) -> None:
     """Draw the line of equality, and at most so many of the values, sorted, against normal quantiles."""
     end = min(x.high, y.high)
     canvas.line(x(-end), y(-end), x(end), y(end), "zero")

@@ -28,10 +28,9 @@ def certificate_section(fit: Fit) -> Section | None:
     size = fit.card.size_parameter
     part = fit.card.part
     parts = f"these {plural_of(part)}" if size is None else counted(int(fit.params.get(size, 1)), part)
-    rounded = numbers.bound_below if search.sense == "min" else numbers.bound_above
     name = search.objective_name
     label = (
-        f"Number line: proved bound {rounded(bound, name, fit.objective)}, "
+        f"Number line: proved bound {numbers.bound(bound, name, fit.objective, search.sense)}, "
         f"this fit {numbers.objective(fit.objective, name)}"
         f"{', other optima beyond it' if search.n_distinct > 1 else ''}"
     )
@@ -91,12 +90,9 @@ def _ticks(canvas: Canvas, scale: Linear, low: float, high: float) -> None:
 def _top_labels(
     canvas: Canvas, fit: Fit, bound: float, at_bound: float, at_fit: float, *, n_beyond: int, any_inside: bool
 ) -> None:
-    rounded, name = (
-        numbers.bound_below if fit.search.sense == "min" else numbers.bound_above,
-        fit.search.objective_name,
-    )
+    name = fit.search.objective_name
     labels = (
-        (at_bound, rounded(bound, name, fit.objective), "proved bound"),
+        (at_bound, numbers.bound(bound, name, fit.objective, fit.search.sense), "proved bound"),
         (at_fit, numbers.objective(fit.objective, name), "this fit"),
     )
     widths = [max(text_width(value, bold=True), text_width(what)) + 12 for _, value, what in labels]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from majorant.report import numbers
-from majorant.report.charts.axes import draw_grid, draw_quantiles
+from majorant.report.charts.axes import draw_grid, draw_quantile_panels
 from majorant.report.charts.marks import N_COLOURS, component_class, name_class, shaded_scatter
 from majorant.report.charts.scales import Linear, evenly, padded
 from majorant.report.charts.svg import Canvas, Size, figure
@@ -112,14 +112,8 @@ def draw_residual_quantiles(size: Size, regression: Regression, shown: list[int]
     reach = 1.06 * max(2.5, *(float(np.abs(own).max()) for own in values))
     far = 1.06 * max(float(ndtri(1 - 0.5 / len(own))) for own in values)
     titles, css = _titles(regression, shown)
-
-    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
-        colour = f"stroke-{component_class(shown[i], regression.k)}"
-        draw_quantiles(canvas, values[i], MOST_QUANTILES // len(shown), colour, x, y)
-
-    return draw_grid(
-        size, titles, [(-far, far)], (-reach, reach), inside, x_title="normal quantile", y_title=Y_TITLE, css=css
-    )
+    colours, most = [component_class(j, regression.k) for j in shown], MOST_QUANTILES // len(shown)
+    return draw_quantile_panels(size, titles, values, most, far, reach, colours, y_title=Y_TITLE, css=css)
 
 
 def quantiles_headline(regression: Regression, shown: list[int]) -> str:

@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 from majorant.models.hidden_markov.times import Times, labels_of, read_times, times_ahead
 from majorant.report import numbers
-from majorant.report.charts.axes import draw_grid, draw_quantiles
+from majorant.report.charts.axes import draw_grid, draw_quantile_panels
 from majorant.report.charts.marks import N_COLOURS, component_class, name_class, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Point, Size, figure
@@ -408,23 +408,10 @@ def series_residuals_section(mixture: Mixture) -> Section | None:
 
 def draw_residuals(size: Size, series: Series, shown: list[int]) -> Canvas:
     """Draw one panel a column: sorted residuals over normal quantiles; the diagonal is a model that is right."""
-
-    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
-        draw_quantiles(canvas, np.clip(series.residuals_of(shown[i]), -REACH, REACH), MOST_POINTS, "stroke-1", x, y)
-
     names = [series.mixture.run.feature_names[column] for column in shown]
-    ends = (-REACH, REACH)
-    return draw_grid(
-        size,
-        names,
-        [ends],
-        ends,
-        inside,
-        x_title="normal quantile",
-        y_title="residual",
-        height=190.0,
-        narrow_across=1,
-    )
+    values = [np.clip(series.residuals_of(column), -REACH, REACH) for column in shown]
+    look: dict[str, Any] = {"y_title": "residual", "height": 190.0, "narrow_across": 1}
+    return draw_quantile_panels(size, names, values, MOST_POINTS, REACH, REACH, ["1"] * len(shown), **look)
 
 
 FAR = 1.96

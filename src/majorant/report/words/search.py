@@ -288,12 +288,9 @@ def certificate_notes(
         return []
     name = escaped(search.objective_name)
     kind = f"solution with {parts}" if search.bound_on == "solution" else escaped(search.bound_on)
-    if search.sense == "min":
-        bound = numbers.bound_below(search.proved_bound, search.objective_name, objective)
-        first = f"No {kind} has {article(name)} {name} below <b>{bound}</b>{proviso}."
-    else:
-        bound = numbers.bound_above(search.proved_bound, search.objective_name, objective)
-        first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>{proviso}."
+    bound = numbers.bound(search.proved_bound, search.objective_name, objective, search.sense)
+    side = "below" if search.sense == "min" else "above"
+    first = f"No {kind} has {article(name)} {name} {side} <b>{bound}</b>{proviso}."
     first += f" The fit reached {numbers.objective(objective, search.objective_name)}."
     if gap == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]
