@@ -27,7 +27,6 @@ class TupleChain(Chain):
 
     Parameters
     ----------
-    order : int
     start, allowed, sticky
         As of `Chain`.
     """

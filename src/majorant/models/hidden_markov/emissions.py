@@ -397,13 +397,7 @@ EXPLAINED = {"gaussian": "regression", "poisson": "poisson_regression", "bernoul
 
 
 def regression_of(emission: Any, target: str) -> str:
-    """Return the emission of a target that terms of a formula explain.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
+    """Return the emission of a target that terms of a formula explain."""
     if emission in REGRESSIONS:
         return str(emission)
     if not isinstance(emission, str) or emission not in EXPLAINED:
@@ -461,13 +455,7 @@ class Levels:
 def emissions(
     emission: str | Sequence[str], covariance_type: str, n_features: int, has_constant: bool = True
 ) -> tuple[Emission, ...]:
-    """Return the emission of all columns, or one for each column.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a name is unknown, or their number is not that of the columns.
-    """
+    """Return the emission of all columns, or one for each column."""
     check_choice("covariance_type", covariance_type, list(COVARIANCES))
     if isinstance(emission, str):
         check_choice("emission", emission, list(EMISSIONS), or_else=", or one of these for each column")

@@ -104,12 +104,7 @@ def _refuse_other_settings(model: KMeans, so_far: Batches) -> None:
 
 
 def add_batch(model: KMeans, X: Any, sample_weight: Any) -> None:
-    """Go on with the pass of a model, or begin one, and set its fitted attributes.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Go on with the pass of a model, or begin one, and set its fitted attributes."""
     if stored_rows(X) is not None:
         raise TypeError("partial_fit takes a batch of rows in memory: fit reads stored rows batch by batch itself")
     if model.bounds is not None or model.size_min is not None or model.size_max is not None:

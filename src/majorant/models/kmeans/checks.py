@@ -38,12 +38,7 @@ OF_MISSING = (
 
 
 def check_settings(model: KMeans) -> None:
-    """Check the parameters that do not depend on the rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Check the parameters that do not depend on the rows."""
     check_integer("n_clusters", model.n_clusters, low=1)
     check_runs(model)
     check_choice("algorithm", model.algorithm, ["swap", "lloyd", "elkan"])
@@ -55,12 +50,7 @@ def check_settings(model: KMeans) -> None:
 
 
 def rows_of(model: KMeans, X: Any, *, reset: bool) -> Any:
-    """Return rows in memory as an array or a CSR matrix of finite numbers.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """Return rows in memory as an array or a CSR matrix of finite numbers."""
     with explained(X, OF_MISSING):
         X = validate_data(model, with_small_indices(X), reset=reset, **ACCEPTED)
     check_csr(X)

@@ -46,12 +46,7 @@ class FittedCentres:
         return cls(np.ascontiguousarray(centres.astype(np.float64) * scale, dtype=dtype), scale, metric)
 
     def rows(self, x: Any, *, first: int = 0, pull_in: bool = False) -> Any:
-        """Return rows in the units of the centres; rows too far to be squared are pulled in, or refused.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Return rows in the units of the centres; rows too far to be squared are pulled in, or refused."""
         dtype, scale = self.centres.dtype, self.scale
         if self.metric == "cosine":
             x = unit_rows(x, first=first)

@@ -224,12 +224,7 @@ class Search:
 
 
 def given_centres(model: KMeans, centres: Any, n_features: int) -> NDArray[np.float64]:
-    """Return centres that a user gave, of length one where the metric is the cosine.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Return centres that a user gave, of length one where the metric is the cosine."""
     refuse_what_is_no_number(centres, "init")
     try:
         centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)

@@ -35,13 +35,7 @@ AGREE = {"fast": 3, "default": 4, "best": 20}
 
 
 def check_sizes(low: Any, high: Any, total: float, k: int) -> Sizes | None:
-    """Return the sizes that were asked for, None if none were.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If they are not numbers from zero on, or no clusters can have them.
-    """
+    """Return the sizes that were asked for, None if none were."""
     if low is None and high is None:
         return None
     for name, value in (("size_min", low), ("size_max", high)):

@@ -20,15 +20,7 @@ NOTHING = Terms((), {}, {}, {}, ())
 
 
 def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
-    """Return what a formula learns from a table, and its rows as `fit` takes them.
-
-    Raises
-    ------
-    ImportError
-        If formulaic is not installed.
-    ValueError, TypeError
-        If the formula names no items, or says what it may not, or each row lacks a covariate.
-    """
+    """Return what a formula learns from a table, and its rows as `fit` takes them."""
     require_formulaic()
     table = table_of(data)
     sides = read(text, table.columns)
@@ -48,13 +40,7 @@ def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
 
 
 def rows_of_formula(formula: Formula, data: Any) -> dict[str, Any]:
-    """Return items as ``X`` and, with covariates, their design as ``gating``; NaN where one is missing.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a column is missing, or a covariate has a level that was not there at the fit.
-    """
+    """Return items as ``X`` and, with covariates, their design as ``gating``; NaN where one is missing."""
     table = table_of(data)
     names = [factor[1] for term in formula.response.terms for factor in term]
     rows: dict[str, Any] = {"X": nw.to_native(table.select(names))}

@@ -29,7 +29,6 @@ class Identification:
 
     Attributes
     ----------
-    n_parameters, rank : int
     unidentified : tuple of str
         Names of estimates that the items do not determine.
     never_together : tuple of str

@@ -105,13 +105,7 @@ class Items:
         return None
 
     def coded(self, table: NDArray[Any], unseen: str = "error") -> Array:
-        """Return the cells as numbers: the place of a level among those of its item, NaN where a cell is missing.
-
-        Raises
-        ------
-        ValueError
-            If a level was not seen in the fit, unless `unseen` is "missing"; if a cell must be a number and is none.
-        """
+        """Return the cells as numbers: the place of a level among those of its item, NaN where a cell is missing."""
         out = np.empty(table.shape)
         for j, (name, kind, levels) in enumerate(zip(self.names, self.kinds, self.levels, strict=True)):
             out[:, j] = KINDS[kind].coded(column_of(table, j, name), levels, name, unseen)
@@ -149,11 +143,6 @@ def learned(
         The items that are correlated within a class; see there.
     orders : mapping, optional
         Levels in the order that a data frame gives them, by column, without levels that do not occur.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a kind is not known, or a column cannot be of its kind.
     """
     wanted = _asked(asked, names)
     for j in (j for _, columns in _together(correlated, names, None) for j in columns):
@@ -188,13 +177,7 @@ def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
 
 
 def column_of(table: NDArray[Any], j: int, name: str) -> NDArray[Any]:
-    """Return a column as floats, or as objects of one kind: text or truth values.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it mixes text and numbers, holds infinity, or neither text nor numbers.
-    """
+    """Return a column as floats, or as objects of one kind: text or truth values."""
     values = table[:, j]
     if values.dtype.kind in "iuf":
         numbers = values.astype(np.float64)

@@ -28,11 +28,6 @@ def known_covariates(model: Any, given: Any, n: int, *, fitting: bool = False) -
     """Return covariates, in incomplete rows those of another row; which rows these are, and how many, in words.
 
     Unless this is for a fit, where each row lacks some they are those of the reference levels.
-
-    Raises
-    ------
-    ValueError
-        If a row lacks some and that is an error.
     """
     given, lacking, said = completed(given, n, None if fitting else getattr(model, "covariates_", None))
     if said and model.missing == "error":
@@ -128,7 +123,6 @@ def effects(
 
     Parameters
     ----------
-    units : CovariateUnits
     beta : ndarray
         Coefficients of all classes but the first, class by class.
     corrected, plain : ndarray
@@ -199,13 +193,7 @@ def outcome(
 
 
 def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, CovariateUnits]:
-    """Return a constant beside covariates in standard units.
-
-    Raises
-    ------
-    ValueError
-        If there is one class only, or if in the rows that count a column is a linear function of those before it.
-    """
+    """Return a constant beside covariates in standard units."""
     if k == 1:
         raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
     learned = Covariates.learned(given, len(weights))
@@ -221,13 +209,7 @@ def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, Covariat
 
 
 def known_outcome(y: Any, n: int, missing: str) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
-    """Return an outcome of n rows, as numbers or objects, which rows have none, and how many, in words.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value a row; if no row has one, or a row has none where that is an error.
-    """
+    """Return an outcome of n rows, as numbers or objects, which rows have none, and how many, in words."""
     values = np.asarray(y)
     if values.shape != (n,):
         raise ValueError(f"y must be one value a row, shape ({n},); got shape {values.shape}")
@@ -245,13 +227,7 @@ def known_outcome(y: Any, n: int, missing: str) -> tuple[NDArray[Any], NDArray[n
 
 
 def outcome_table(values: NDArray[Any], weights: Array, kind: str) -> tuple[Array, OutcomeUnits]:
-    """Return numbers, in standard units unless they are counts, as one column, or a column for each level.
-
-    Raises
-    ------
-    ValueError
-        If all values that count are the same, or cannot be of the kind.
-    """
+    """Return numbers, in standard units unless they are counts, as one column, or a column for each level."""
     if values.dtype.kind == "O" and not any(isinstance(value, str | bool) for value in values.tolist()):
         values = values.astype(np.float64)
     known, is_number = values[weights > 0], values.dtype.kind in "biuf"

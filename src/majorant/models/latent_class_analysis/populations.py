@@ -82,13 +82,7 @@ class Populations:
         return Items(tuple(names), kinds, levels, unused, tuple(together))
 
     def of_rows(self, column: NDArray[Any]) -> Array:
-        """Return the number of the population of each row.
-
-        Raises
-        ------
-        ValueError
-            If one is missing, or not among those of the fit.
-        """
+        """Return the number of the population of each row."""
         refuse_missing(column, self.name)
         place = {level: float(g) for g, level in enumerate(self.levels)}
         found = np.array([place.get(plain(v), -1.0) for v in column.tolist()])
@@ -155,13 +149,7 @@ def refuse_missing(column: NDArray[Any], name: str) -> None:
 
 
 def place_of(population: Any, names: Sequence[str]) -> int:
-    """Return the column of X that holds the populations.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
+    """Return the column of X that holds the populations."""
     if isinstance(population, str) and population in names:
         return list(names).index(population)
     if isinstance(population, int | np.integer) and not isinstance(population, bool) and 0 <= population < len(names):
@@ -182,17 +170,10 @@ def populations_of(
     column : ndarray of shape (rows,)
     weights : ndarray of shape (rows,), optional
     table : ndarray of shape (rows, items)
-    items : Items
     name, place
         Of the column.
     equal : {"all", "none"}, None or sequence
         Items whose parameters are equal in all populations, by name or number.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are fewer than two populations or very many, one has no answers to an item of its own, or `equal` is
-        not known.
     """
     refuse_missing(column, name)
     w = np.ones(len(column)) if weights is None else weights
@@ -230,12 +211,7 @@ def populations_of(
 
 
 def free_items(equal: Any, names: Sequence[str]) -> tuple[int, ...]:
-    """Return the items whose parameters are not equal in all populations.
-
-    Raises
-    ------
-    ValueError, TypeError
-    """
+    """Return the items whose parameters are not equal in all populations."""
     if equal is None or isinstance(equal, str):
         if equal not in ("all", "none", None):
             raise ValueError(
@@ -278,7 +254,6 @@ def apart(
     population, weights : ndarray of shape (rows,)
     points : ndarray of shape (rows, numbers)
         Rows on scales that can be compared.
-    seed : int
     """
     found: Populations = model.populations_
     k, searches = int(model.n_components), {}

@@ -61,13 +61,7 @@ def robust_errors(model: Any, X: Any, given: Mapping[str, Any]) -> tuple[OnData,
 
 
 def bootstrapped(model: Any, X: Any, n_resamples: int, given: Mapping[str, Any]) -> dict[str, Array]:
-    """Return the errors of a fit by the bootstrap.
-
-    Raises
-    ------
-    ValueError
-        If rows are not independent, or drawn with sampling weights.
-    """
+    """Return the errors of a fit by the bootstrap."""
     _refuse_groups("bootstrap", given)
     if model.sampling_weights:
         raise ValueError('method="bootstrap" draws rows, which sampling weights stand for many of: take "robust"')

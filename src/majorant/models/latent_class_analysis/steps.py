@@ -58,12 +58,6 @@ class Earlier(NamedTuple):
 def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment: str) -> tuple[Earlier, OnData]:
     """Return a fit as the earlier step of another one, row by row, and on its distinct rows.
 
-    Raises
-    ------
-    ValueError
-        If there is no such method, or the fit has covariates, groups or known classes: rows then differ in more than
-        their items say.
-
     Warns
     -----
     UserWarning
