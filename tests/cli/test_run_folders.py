@@ -60,6 +60,7 @@ def test_of_runs_at_once_into_a_new_folder_one_succeeds(tmp_path: Path) -> None:
 def test_force_replaces_a_run_as_a_whole_and_keeps_what_is_not_its_own(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     write_run(folder, writers("old"))
+    (folder / REPORT).write_text('<a hidden download="clusters.csv">')
     for name in ("notes.txt", "tables/mine.csv", "deep/er/notes.txt", "tables/clusters.csv"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("mine")

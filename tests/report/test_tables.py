@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from majorant.cli.runs import FIGURE_NAMES, TABLE_NAMES
+from majorant.cli.runs import copied_files
 from majorant.report import Column, Report, Run, Table, latex, report
 from majorant.report.html import visible
 
@@ -77,10 +77,12 @@ def records(table: Table) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, Report]) -> None:
+def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, Report], tmp_path: Path) -> None:
     page, tables = made[name].html, made[name].tables
+    made[name].save(tmp_path / "report.html")
+    beside = {f"tables/{table}.{ending}" for table in tables for ending in ("csv", "tex")}
+    assert beside | {f"figures/{figure}.svg" for figure in made[name].figures} <= set(copied_files(tmp_path))
     assert [table for table in tables if table in EXPECTED[name]] == EXPECTED[name]
-    assert set(tables) <= set(TABLE_NAMES) and set(made[name].figures) <= set(FIGURE_NAMES)
     assert page.count("<table") == sum(table.is_on_page for table in tables.values())
     for table in tables.values():
         body = table.to_html().split("<thead>")[1]
@@ -312,6 +314,7 @@ def test_fit_writes_the_tables_beside_the_report(tmp_path: Path, monkeypatch: py
     assert (folder / "clusters.tex").read_text() == "mine" and (folder / "clusters.csv").exists()
     assert main([*fit, "--force"]) == 0 and r"\toprule" in (folder / "clusters.tex").read_text()
     (folder / "criterion.csv").write_text("of an earlier run")
+    Path("run/report.html").write_text('<a hidden download="criterion.csv">')
     assert main([*fit, "--force"]) == 0 and not (folder / "criterion.csv").exists()
     assert main([*fit, "--force", "--no-report"]) == 0
     assert [path.name for path in folder.iterdir()] == ["notes.txt"] and not pictures.exists()

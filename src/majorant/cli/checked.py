@@ -8,7 +8,7 @@ from majorant.cli.categories import CHOICES
 from majorant.cli.errors import CommandError, did_you_mean
 from majorant.cli.matrix import check_there
 from majorant.cli.request import LARGEST, FitRequest
-from majorant.cli.runs import CHECKPOINT, FILES, TABLES, check_free, copied_files, read_run
+from majorant.cli.runs import CHECKPOINT, FIGURES, FILES, TABLES, check_free, read_run
 from majorant.cli.settings import check_model
 from majorant.cli.tables import SourceTable, is_same_file, read_table
 
@@ -21,8 +21,9 @@ def checked(request: FitRequest) -> SourceTable:
             f'--categorical must be drop, auto or one-hot; got "{request.categorical}".'
             f"{did_you_mean(request.categorical, CHOICES)}"
         )
-    for name in (*FILES, TABLES, *copied_files()):
-        if is_same_file(request.out / name, request.table):
+    for name in (*FILES, TABLES, FIGURES):
+        own = request.out / name
+        if is_same_file(own, request.table) or is_same_file(own, request.table.parent):
             raise CommandError(
                 f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import errno
 import os
+import re
 import shutil
 import signal
 import threading
@@ -32,76 +33,10 @@ ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
 TABLES = "tables"
 FIGURES = "figures"
-TABLE_NAMES = (
-    "assignment",
-    "bivariate-residuals",
-    "class-profile",
-    "class-sizes",
-    "fit-statistics",
-    "invariance-tests",
-    "class-profiles",
-    "classes",
-    "classification",
-    "clusters",
-    "coefficients",
-    "columns",
-    "components",
-    "confusion",
-    "correlations",
-    "criterion",
-    "effects",
-    "estimates",
-    "forecast",
-    "latent-classes",
-    "outcome-differences",
-    "outcomes",
-    "penalties",
-    "population-shares",
-    "probabilities",
-    "profiles",
-    "topics",
-    "transitions",
-    "unsure-rows",
-    "views",
-)
-"""Names of the report's tables, by which those of an earlier run are removed."""
+ENDINGS = (".csv", ".tex", ".svg", ".pdf")
+"""Those of tables and pictures."""
 FIGURE = f"{FIGURES}/class-profile.pdf"
 """The figure of a latent class analysis."""
-FIGURE_NAMES = (
-    "certificate",
-    "class-profile",
-    "class-profiles",
-    "classes",
-    "classification",
-    "clusters",
-    "components",
-    "confusion",
-    "convergence",
-    "embedding",
-    "estimates",
-    "fit",
-    "latent-classes",
-    "map",
-    "neighbours",
-    "optima",
-    "optimality",
-    "pair",
-    "populations",
-    "probabilities",
-    "profiles",
-    "prototypes",
-    "quantiles",
-    "residuals",
-    "search",
-    "separation",
-    "silhouettes",
-    "states",
-    "topics",
-    "transitions",
-    "uncertainty",
-    "views",
-)
-"""Names of the sections that have pictures."""
 CHECKPOINT = "checkpoint.majorant"
 FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY, CHECKPOINT)
 
@@ -253,10 +188,15 @@ def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
     return renamed
 
 
-def copied_files() -> list[str]:
-    """Return the files that a report's tables and pictures may have in the folder of a run."""
-    tables = [f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex")]
-    return [FIGURE, *tables, *(f"{FIGURES}/{name}.svg" for name in FIGURE_NAMES)]
+def copied_files(folder: Path) -> list[str]:
+    """Return the files of the tables and pictures that the report in a folder came with: the page names them."""
+    try:
+        page = (folder / REPORT).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return []
+    tables = re.findall(r'download="([\w-]+\.(?:csv|tex))"', page)
+    sections = re.findall(r'<section id="([\w-]+)"', page)
+    return [FIGURE, *(f"{TABLES}/{name}" for name in tables), *(f"{FIGURES}/{name}.svg" for name in sections)]
 
 
 def check_free(folder: Path, force: bool) -> None:
@@ -288,11 +228,10 @@ def _check_free(folder: Path, force: bool) -> None:
             raise CommandError(
                 f"{folder / name} is a file; a run writes a folder of that name.", "Choose another --out, or rename it."
             )
-    for name in (*FILES, *copied_files()):
-        if (folder / name).is_dir():  # a rename onto it would fail when others have already been replaced
-            raise CommandError(
-                f"{folder / name} is a folder; a run writes a file of that name.", "Choose another --out."
-            )
+    copies = [path for name in (TABLES, FIGURES) for path in (folder / name).glob("*") if path.suffix in ENDINGS]
+    for path in (*(folder / name for name in FILES), *copies):
+        if path.is_dir():  # a rename onto it would fail when others have already been replaced
+            raise CommandError(f"{path} is a folder; a run writes a file of that name.", "Choose another --out.")
     parent = _existing_parent(folder)
     if not parent.is_dir():
         raise CommandError(f"{folder} cannot be made: {parent} is a file.")
@@ -351,13 +290,13 @@ def write_run(folder: Path, writers: Mapping[str, Writer], *, force: bool = Fals
 
 def _swap(folder: Path, draft: Path) -> None:
     """Let a draft take the place of an earlier run's folder, with the files that no run writes."""
-    ours = {*FILES, *copied_files()}
+    ours = {*FILES, *copied_files(folder)}
     for path in folder.rglob("*"):
         name = path.relative_to(folder)
         if path.is_dir() and not path.is_symlink():
             if name.as_posix() not in (TABLES, FIGURES):
                 (draft / name).mkdir(parents=True, exist_ok=True)
-        elif name.as_posix() not in ours:
+        elif name.as_posix() not in ours and not (draft / name).exists():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)
             _link(path, draft / name)
     draft.chmod(folder.stat().st_mode)
@@ -379,18 +318,18 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _replace_files(folder: Path, draft: Path) -> None:
-    was_a_run = (folder / MODEL).is_file()
+    was_a_run, copies = (folder / MODEL).is_file(), copied_files(folder)
     written = [path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()]
     for name in sorted(written, key=MODEL.__eq__):
         (folder / name).parent.mkdir(exist_ok=True)
         (draft / name).replace(folder / name)
     if not was_a_run:
         return
-    for name in {REPORT, CHECKPOINT, *copied_files()}.difference(written):
+    for name in {REPORT, CHECKPOINT, *copies}.difference(written):
         (folder / name).unlink(missing_ok=True)
-    for copies in (folder / TABLES, folder / FIGURES):
-        if copies.is_dir() and not any(copies.iterdir()):
-            copies.rmdir()
+    for own in (folder / TABLES, folder / FIGURES):
+        if own.is_dir() and not any(own.iterdir()):
+            own.rmdir()
 
 
 def _existing_parent(folder: Path) -> Path:
