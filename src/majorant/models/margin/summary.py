@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,19 +31,26 @@ def fit_block(model: Any, noun: str) -> Block:
 
 def class_blocks(model: Any) -> list[Block]:
     """Tabulate the classes and the confusions between them."""
-    labels = [str(label) for label in model.classes_]
-    weights = model.confusion_.sum(axis=1)
-    rights = np.diag(model.confusion_) / weights
-    shown = slice(MOST_CLASSES)
-    columns = [Column("class", labels[shown]), Column("weight", weights[shown], 0), Column("right", rights[shown], 3)]
-    content: list[Table | str] = [Table("classes", columns)]
-    if len(labels) > MOST_CLASSES:
-        content.append(f"{len(labels) - MOST_CLASSES} more classes.")
-    return [Block("CLASSES", "", content), *confusion_blocks(model, labels)]
+    return [Block("CLASSES", "", class_table(model, "classes")), *confusion_blocks(model)]
 
 
-def confusion_blocks(model: Any, labels: list[str]) -> list[Block]:
+def class_table(model: Any, name: str, more: Sequence[Column] = ()) -> list[Table | str]:
+    """Tabulate each class: its weight, the share that is predicted correctly, and more columns of as many rows."""
+    left_out = len(model.classes_) - MOST_CLASSES
+    counts = model.confusion_[:MOST_CLASSES]
+    weights = counts.sum(axis=1)
+    columns = [
+        Column("class", list(map(str, model.classes_[:MOST_CLASSES]))),
+        Column("weight", weights, 0),
+        Column("right", np.diag(counts) / weights, 3),
+        *more,
+    ]
+    return [Table(name, columns), *([f"{left_out} more classes."] if left_out > 0 else [])]
+
+
+def confusion_blocks(model: Any) -> list[Block]:
     """Tabulate the confusions between classes, if there are not too many."""
+    labels = list(map(str, model.classes_))
     if len(labels) > MOST_IN_CONFUSION:
         return []
     counts = [Column(label, own, 0) for label, own in zip(labels, model.confusion_.T, strict=True)]

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from majorant.models.margin.summary import confusion_blocks
+from majorant.models.margin.summary import MOST_CLASSES, class_table, confusion_blocks
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
-MOST_CLASSES = 30
 MOST_POSES = 10
 
 
 def prototypes_summary(model: Any) -> Summary:
     """Summarise a fit: search report, fit, classes and their poses, and confusions."""
-    labels = [str(label) for label in model.classes_]
-    n, d = len(model.poses_), model.n_features_in_
+    n, d, n_classes = len(model.poses_), model.n_features_in_, len(model.classes_)
     total = float(model.confusion_.sum())
     right = float(np.trace(model.confusion_)) / total
     how = "EM" if model.method == "em" else "gradient, from EM"
@@ -28,27 +26,19 @@ def prototypes_summary(model: Any) -> Summary:
     blocks = [
         search_block(model.search_),
         Block("FIT", f"{how}, {counted(model.n_iter_, 'iteration')}", [facts]),
-        Block("POSES", "", _poses(model, labels)),
+        Block("POSES", "", _poses(model, min(n_classes, MOST_CLASSES))),
     ]
-    if len(labels) > 1:
-        blocks += confusion_blocks(model, labels)
-    title = f"latent prototypes, {counted(len(labels), 'class', 'classes')}, {counted(model.n_poses, 'pose')}"
+    if n_classes > 1:
+        blocks += confusion_blocks(model)
+    title = f"latent prototypes, {counted(n_classes, 'class')}, {counted(model.n_poses, 'pose')}"
     return Summary(title, f"{counted(n, 'row')}, {counted(d, 'feature')}", blocks)
 
 
-def _poses(model: Any, labels: list[str]) -> list[Table | str]:
+def _poses(model: Any, n_classes: int) -> list[Table | str]:
     """Tabulate each class: its weight, the share that is predicted correctly, and the shares of its poses."""
-    weights = model.confusion_.sum(axis=1)
-    right = np.diag(model.confusion_) / weights
     n_shown = min(model.prototypes_.shape[1], MOST_POSES)
-    shown = slice(MOST_CLASSES)
-    columns = [Column("class", labels[shown]), Column("weight", weights[shown], 0), Column("right", right[shown], 3)]
-    columns += [
-        Column(f"pose {z + 1}", [_share(model, c, z) for c in range(len(labels[shown]))], 3) for z in range(n_shown)
-    ]
-    content: list[Table | str] = [Table("poses", columns)]
-    if len(labels) > MOST_CLASSES:
-        content.append(f"{len(labels) - MOST_CLASSES} more classes.")
+    poses = [Column(f"pose {z + 1}", [_share(model, c, z) for c in range(n_classes)], 3) for z in range(n_shown)]
+    content = class_table(model, "poses", poses)
     if model.prototypes_.shape[1] > n_shown:
         content.append(f"The heaviest {n_shown} poses of each class.")
     return content

@@ -147,12 +147,12 @@ def classification_section(classes: LatentClasses) -> Section | None:
 def _by_class(first: str, table: Any, of_next: str) -> tuple[list[Column], bool]:
     """Return a column with the number of each class and one for each class, and whether most are in copies alone."""
     k = len(table)
-    columns, is_wide = [Column(first, list(range(1, k + 1)))], k > MOST_IN_SQUARE
+    columns, is_wide = [Column(first, range(1, k + 1))], k > MOST_IN_SQUARE
     if is_wide:
         others = np.where(np.eye(k, dtype=bool), -1.0, table)
         columns += [
             number_column("Own class", np.diag(table), 3, where="page"),
-            Column("Next class", (others.argmax(axis=1) + 1).tolist(), css="number", where="page"),
+            Column("Next class", others.argmax(axis=1) + 1, css="number", where="page"),
             number_column(of_next, others.max(axis=1), 3, where="page"),
         ]
     where = "copies" if is_wide else "everywhere"

@@ -46,7 +46,7 @@ def class_sizes_section(classes: LatentClasses) -> Section:
             number_column(head, end, 4, where="copies")
             for head, end in zip(("95 % low", "95 % high"), found, strict=True)
         ]
-    columns.append(Column("Rows", classes.sizes.tolist(), css="number"))
+    columns.append(Column("Rows", classes.sizes, css="number"))
     notes = [
         "<b>Share</b> is the estimated share of the population. <b>Rows</b> counts those whose most probable class it "
         "is, and <b>certainty</b> is their mean probability of it."

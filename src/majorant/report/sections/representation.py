@@ -50,7 +50,7 @@ def topics_section(fit: Fit) -> Section | None:
         notes.append(f"The first {in_prose(n)} of {in_prose(rank)} are shown.")
     sizes, features = representation.sizes[:n], representation.features(MOST_FEATURES)[:n]
     columns = [
-        Column("Nr", list(range(1, n + 1)), css="number"),
+        Column("Nr", range(1, n + 1), css="number"),
         shares_column("Weight", sizes.tolist(), 0),
         bar_column((sizes / sizes.max()).tolist()),
         Column("Features", [None] * n, markup=[_topic(f) for f in features], where="page"),
@@ -84,7 +84,7 @@ def views_section(fit: Fit) -> Section | None:
         return None
     n, views = min(representation.rank, MOST_COMPONENTS), representation.views
     heads = [escaped(shortened(view, LONGEST_NAME_IN_PROSE)) for view in views]
-    columns = [Column("Component", list(range(1, n + 1)))]
+    columns = [Column("Component", range(1, n + 1))]
     for view, head, shares in zip(views, heads, representation.shares[:, :n].tolist(), strict=True):
         columns.append(shares_column(view, shares, 0, head_markup=head))
     alone = np.flatnonzero(representation.shares.max(axis=0) >= CARRIES)

@@ -187,7 +187,7 @@ def forecast_table(series: Series, ahead: Any) -> Table:
             number_column(f"{name} (95 %)", above, write, where="copies"),
         ]
     columns += [
-        Column("State", (ahead.states.argmax(axis=2).ravel() + 1).tolist(), css="number"),
+        Column("State", ahead.states.argmax(axis=2).ravel() + 1, css="number"),
         number_column("Probability", ahead.states.max(axis=2).ravel(), 2),
     ]
     return Table("forecast", columns, css="below", only_in_copies=range(n_sequences * n_steps - MOST_LISTED))
@@ -376,7 +376,7 @@ def transitions_table(series: Series) -> Table:
     """Return the steps, the first states and how long states last."""
     model, k = series.model, series.mixture.k
     by_transitions, met = series.durations
-    columns = [Column("From state", list(range(1, k + 1)))]
+    columns = [Column("From state", range(1, k + 1))]
     wide = [(f"To {j + 1}", model.transitions_[:, j]) for j in range(k)]
     where = "copies" if k > MOST_STATES else "everywhere"
     for head, values in (*wide, ("First", model.start_probabilities_)):

@@ -99,7 +99,7 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     ):
         own = ranked[:, place]
         columns += [
-            Column(head, (own + 1).tolist(), css="number"),
+            Column(head, own + 1, css="number"),
             number_column(probability, shares[np.arange(len(rows)), own], 3, head_markup="Probability"),
         ]
     return Table("unsure-rows", columns, css="below", dense=True)
