@@ -26,7 +26,8 @@ def criteria_section(fit: Fit) -> Section | None:
         return Section("criterion", "Criterion", escaped(selection.sentence), said, figure, table=table)
     if not isinstance(fit, Memberships) or not fit.criteria or not fit.regular:
         return None
-    return Section("criterion", "Criterion", headline(fit), notes(fit), _only(fit))
+    figures = [(name.upper(), numbers.fixed(value, 2), "") for name, value in fit.criteria.items()]
+    return Section("criterion", "Criterion", headline(fit), notes(fit), facts(figures, "four-figures"))
 
 
 def criterion_table(selection: Selection) -> Table:
@@ -72,10 +73,6 @@ def fits_table(selection: Selection) -> Table | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _only(fit: Memberships) -> str:
-    return facts([(name.upper(), numbers.fixed(value, 2), "") for name, value in fit.criteria.items()], "four-figures")
 
 
 HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "caic": "CAIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}

@@ -263,12 +263,13 @@ def optima_section(regression: Regression) -> Section | None:
         return None
     drawn = [drawn_of(regression, solution, MOST_IN_OPTIMA) for solution in solutions]
     names = axis_names(regression)
+    label = f"The same rows with the lines of {counted(len(solutions), 'solution')}, side by side"
     return Section(
         "optima",
         "The other optima",
         optima_headline(regression),
         optima_notes(regression, len(drawn[0].x)),
-        figure("optima", optima_label(regression), lambda size: draw_optima(size, solutions, drawn, *names)),
+        figure("optima", label, lambda size: draw_optima(size, solutions, drawn, *names)),
     )
 
 
@@ -331,8 +332,3 @@ def optima_notes(regression: Regression, n_drawn: int) -> list[str]:
     if any(not s.regular for s in solutions[1:]):
         texts.append("The last one is higher but not regular, so it is not the answer; see above.")
     return texts
-
-
-def optima_label(regression: Regression) -> str:
-    """State what the figure shows, as plain text."""
-    return f"The same rows with the lines of {counted(len(regression.solutions), 'solution')}, side by side"

@@ -291,8 +291,7 @@ def headline(partition: Partition, features: list[int]) -> str:
             f"the best, they explain {numbers.percent(float(share), 0)}."
         )
     if len(partition.used) == 2:
-        first, second = partition.used
-        high, low = (first, second) if _above(partition, first, second, best) else (second, first)
+        high, low = sorted(partition.used, key=lambda j: -float(partition.standard_centres[j, best]))
         name = partition.feature(best)
         part = partition.part
         return f"The {partition.parts} differ most in {name}: high in {part} {high + 1}, low in {part} {low + 1}."
@@ -308,10 +307,6 @@ def headline(partition: Partition, features: list[int]) -> str:
         for i, (_, j, side, f) in enumerate(traits)
     ]
     return f"{capital(', '.join(clauses))}."
-
-
-def _above(partition: Partition, first: int, second: int, feature: int) -> bool:
-    return bool(partition.standard_centres[first, feature] >= partition.standard_centres[second, feature])
 
 
 def _trait(partition: Partition, part: int, features: list[int]) -> tuple[float, int, str, int] | None:

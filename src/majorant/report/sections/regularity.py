@@ -40,7 +40,7 @@ def left_out_section(regression: Regression) -> Section | None:
     if regression.regular and excluded is None:
         return None
     if excluded is None or not regression.regular:
-        height, smallest, ratio = regression.objective, _smallest_rows(regression), regression.noise_ratio
+        height, smallest, ratio = regression.objective, float(regression.effective_sizes.min()), regression.noise_ratio
         above = None
     else:
         height, smallest, ratio = (
@@ -62,10 +62,6 @@ def left_out_section(regression: Regression) -> Section | None:
         _notes(regression),
         facts(figures, "four-figures"),
     )
-
-
-def _smallest_rows(regression: Regression) -> float:
-    return float(regression.effective_sizes.min())
 
 
 def headline(regression: Regression) -> str:

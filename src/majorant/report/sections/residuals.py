@@ -298,7 +298,7 @@ def separation_section(regression: Regression) -> Section | None:
             y_title="rows",
             css=css,
             height=110.0,
-            y_labels=_squared,
+            y_labels=lambda ticks: [numbers.integer(round(tick**2)) for tick in ticks],
         )
 
     label = "Rootogram of the responsibilities of each component"
@@ -313,10 +313,6 @@ def separation_section(regression: Regression) -> Section | None:
         ],
         figure("separation", label, draw),
     )
-
-
-def _squared(ticks: list[float]) -> list[str]:
-    return [numbers.integer(round(tick**2)) for tick in ticks]
 
 
 def separation_headline(regression: Regression) -> str:
