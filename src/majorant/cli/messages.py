@@ -15,7 +15,7 @@ from majorant._progress import is_stopped
 from majorant.cli.errors import listed
 from majorant.results.selection import Selection
 from majorant.search import SearchReport
-from majorant.search.record import named
+from majorant.search.record import in_words
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -118,8 +118,7 @@ def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
     optima = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
     n = search.n_starts
     if search.n_perturbations:
-        made = " and ".join(counted(n, noun) for n, noun in named(n, search.n_perturbations))
-        return labelled("Search", f"{made}{time}, {optima}")
+        return labelled("Search", f"{in_words(n, search.n_perturbations)}{time}, {optima}")
     return labelled("Starts", f"{n} of {n}{time}, {optima}")
 
 

@@ -27,6 +27,11 @@ def named(n_descents: int, n_perturbations: int) -> list[tuple[int, str]]:
     return [(n, noun) for n, noun in ((n_descents - n_perturbations, "start"), (n_perturbations, PERTURBATION)) if n]
 
 
+def in_words(n_descents: int, n_perturbations: int) -> str:
+    """Write the numbers of starts and of perturbations in words."""
+    return " and ".join(counted(n, noun) for n, noun in named(n_descents, n_perturbations))
+
+
 @dataclass(frozen=True)
 class StartRecord:
     """One start and where it ended.
@@ -141,7 +146,7 @@ class SearchReport:
     @property
     def raced_in_words(self) -> str:
         """Numbers of starts and perturbations that began, in words; empty if all were run to convergence."""
-        return " and ".join(counted(n, noun) for n, noun in named(sum(self.raced), self.raced[1]))
+        return in_words(sum(self.raced), self.raced[1])
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -226,9 +231,8 @@ class SearchReport:
     def __repr__(self) -> str:
         gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"
         distinct = counted(self.n_distinct, *(f"distinct {end}" for end in self.ends))
-        made = " and ".join(counted(n, noun) for n, noun in named(self.n_starts, self.n_perturbations))
         return (
-            f"SearchReport({made}, {distinct}, "
+            f"SearchReport({in_words(self.n_starts, self.n_perturbations)}, {distinct}, "
             f"best {self.objective_name} {self.best:.8g} found {counted(self.n_hits, 'time')}{gap})"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from majorant._numbers import NumberFormat, counted, number_format, objective_format, percent
 from majorant.results.certificate import Certificate
 from majorant.search import SearchReport
-from majorant.search.record import named
+from majorant.search.record import in_words
 from majorant.summary.summary import Block
 from majorant.summary.table import Column, Table
 
@@ -59,10 +59,10 @@ def best_sentences(search: SearchReport) -> list[str]:
         return [f"{best}, reached by {all_of_them} starts."]
     first, second = search.optima[:2]
     if search.n_perturbations:
-        reached = f"{_descents(first.n_hits, first.n_perturbations)}, of {_made(search)}"
+        reached = f"{in_words(first.n_hits, first.n_perturbations)}, of {_made(search)}"
     else:
         reached = f"{search.n_hits} of {search.n_starts} starts"
-    stopped = f"{_descents(second.n_hits, second.n_perturbations)} stopped there"
+    stopped = f"{in_words(second.n_hits, second.n_perturbations)} stopped there"
     return [
         f"{best}, reached by {reached}.",
         f"The second {search.ends[0]} is {style.text(second.distance)} {_worse(search)}; {stopped}.",
@@ -100,12 +100,8 @@ def _perturbation_sentence(search: SearchReport) -> str:
     return f"{said} It was found only once and may not be the best: raise n_init." if search.is_chance_find else said
 
 
-def _descents(n: int, n_perturbations: int) -> str:
-    return " and ".join(counted(m, noun) for m, noun in named(n, n_perturbations))
-
-
 def _made(search: SearchReport) -> str:
-    return _descents(search.n_starts, search.n_perturbations)
+    return in_words(search.n_starts, search.n_perturbations)
 
 
 def bound_sentence(search: SearchReport) -> str:
@@ -128,7 +124,7 @@ def _note(search: SearchReport) -> str:
     if search.n_perturbations:
         is_all = search.n_hits == search.n_starts
         note += (
-            "found by all" if is_all else f"best found by {_descents(search.n_hits, search.optima[0].n_perturbations)}"
+            "found by all" if is_all else f"best found by {in_words(search.n_hits, search.optima[0].n_perturbations)}"
         )
     else:
         note += f"best found {counted(search.n_hits, 'time')}"
@@ -143,7 +139,7 @@ def _worse(search: SearchReport) -> str:
 
 def _more_sentence(search: SearchReport) -> str:
     others = search.optima[MOST_OPTIMA:]
-    starts = _descents(sum(o.n_hits for o in others), sum(o.n_perturbations for o in others))
+    starts = in_words(sum(o.n_hits for o in others), sum(o.n_perturbations for o in others))
     farthest = _format(search).text(others[-1].distance)
     return f"{len(others)} more, up to {farthest} {_worse(search)}, from {starts}."
 

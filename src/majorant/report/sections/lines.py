@@ -307,7 +307,7 @@ def optimum_caption(solution: Optimum, place: int) -> str:
     """Return the text under the log-likelihood of a solution, as plain text."""
     if not solution.regular:
         return "left out"
-    starts = f"{numbers.integer(solution.n_starts)} start{'' if solution.n_starts == 1 else 's'}"
+    starts = counted(solution.n_starts, "start", words=False)
     if place == 0:
         return f"the fit, {starts}" if solution.n_starts else "the fit"
     return starts if solution.n_starts else "another optimum"

@@ -16,6 +16,7 @@ from majorant.report.fit import Fit
 from majorant.report.html import facts
 from majorant.report.section import Section
 from majorant.report.words import search as words
+from majorant.report.words.grammar import counted
 from majorant.search.record import SearchReport
 
 PITCH = 6.4
@@ -261,12 +262,13 @@ def _label_optima(canvas: Canvas, layout: Layout, search: SearchReport, scale: L
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()
     best = numbers.objective(search.best, search.objective_name, apart=search.gap_to_second)
-    half = max(text_width(best, bold=True), text_width(_n_hits(search))) / 2
+    hits = counted(search.n_hits, search.noun, words=False)
+    half = max(text_width(best, bold=True), text_width(hits)) / 2
     end = min(layout.best + half, width - text_width("at best") - 10)
     shelf.take(end - 2 * half, end)
     end_of_room = end - 2 * half - shelf.gap
     canvas.text(end - half, 26, best, "strong", anchor="middle")
-    canvas.text(end - half, 42, _n_hits(search), "quiet", anchor="middle")
+    canvas.text(end - half, 42, hits, "quiet", anchor="middle")
     canvas.line(layout.best, 48, layout.best, 56, "axis")
     if scale is None:
         return
@@ -284,7 +286,3 @@ def _label_optima(canvas: Canvas, layout: Layout, search: SearchReport, scale: L
             canvas.text(centre, 26, text, "clear", anchor="middle")
             canvas.text(centre, 42, numbers.integer(optimum.n_hits), "quiet", anchor="middle")
             canvas.line(centre, 48, x, 56, "axis")
-
-
-def _n_hits(search: SearchReport) -> str:
-    return f"{numbers.integer(search.n_hits)} {search.noun}{'' if search.n_hits == 1 else 's'}"
