@@ -6,12 +6,7 @@ namespace majorant::MAJORANT_ISA {
 
 template <class T>
 SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere) {
-    switch (d) {
-        case 1: return new Search<1, T>(n, d, k, x, w, seed, on_sphere);
-        case 2: return new Search<2, T>(n, d, k, x, w, seed, on_sphere);
-        case 3: return new Search<3, T>(n, d, k, x, w, seed, on_sphere);
-        default: return new Search<0, T>(n, d, k, x, w, seed, on_sphere);
-    }
+    return new Search<T>(n, d, k, x, w, seed, on_sphere);
 }
 
 template SwapSearch* swap_search<float>(int64_t, int64_t, int64_t, const float*, const double*, uint64_t, bool);

@@ -10,21 +10,20 @@
 namespace majorant::MAJORANT_ISA {
 
 // What is called from several places and takes long is not inlined: it would be compiled as often.
-template <int D, class T>
+template <class T>
 class Assignment {
 public:
     static constexpr int64_t most_in_table = 1024;
     const int64_t n, k, stride;  // stride: columns of centres and rows, with zeros up to whole vectors
     const bool on_sphere;        // centres of length one: the directions of sums, not the means
     const bool has_table;        // whether distances between centres are kept: not of thousands of centres
-    Points<D, T> points;
+    const Points<T> points;
     SwapState state;
     std::vector<int32_t> moved;  // the centres that `refresh` has to look at
 
     Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w, bool on_sphere)
-        : n(n), k(k), stride(D ? D : whole_packs(d)), on_sphere(on_sphere), has_table(k <= most_in_table),
-          points(n, d, x, w), is_moved_(k),
-          first_relevant_(k + 1), stamp_(n, 0), log_(n / 8 + 1) {
+        : n(n), k(k), stride(d > 3 ? whole_packs(d) : d), on_sphere(on_sphere), has_table(k <= most_in_table),
+          points(n, d, x, w), is_moved_(k), first_relevant_(k + 1), stamp_(n, 0), log_(n / 8 + 1) {
         const int64_t padded = points.n_blocks * lanes;
         SwapState& s = state;
         for (auto* v : {&s.centres, &s.sums}) v->assign(size_t(k) * stride, 0.0);
@@ -43,7 +42,7 @@ public:
     const double* centre(int64_t j) const { return state.centres.data() + j * stride; }
 
     void put_centre(int64_t j, int64_t point) {
-        std::copy_n(points.row(point), points.columns(), centre(j));
+        std::copy_n(points.row(point), points.d, centre(j));
     }
 
     void all_moved() {
@@ -56,7 +55,7 @@ public:
         forget();
         all_moved();
         update_between();
-        refresh_densely();
+        with_squares(points, [&](auto squares) { refresh_densely(squares); });
         sum_up();
     }
 
@@ -104,11 +103,13 @@ public:
     // The bookkeeping after the centres in `moved` have moved.
     [[gnu::noinline]] void refresh() {
         update_between();
-        if (sparse_cost() > dense_cost()) {
-            refresh_densely();
-        } else {
-            refresh_sparsely();
-        }
+        with_squares(points, [&](auto squares) {
+            if (sparse_cost(squares) > dense_cost()) {
+                refresh_densely(squares);
+            } else {
+                refresh_sparsely(squares);
+            }
+        });
         if (sums_cancel_) {
             sum_up();
             sum_objective();
@@ -185,15 +186,15 @@ private:
     // The table of distances between centres, where there is one, after the centres in `moved` have moved.
     [[gnu::noinline]] void update_between() {
         if (!has_table) return;
-        for (const int64_t a : moved)
-            for (int64_t j = 0; j < k; j++) {
-                const double distance = apart(a, j);
-                state.between[a * k + j] = distance;
-                state.between[j * k + a] = distance;
-            }
+        with_squares(points, [&](auto squares) {
+            for (const int64_t a : moved)
+                for (int64_t j = 0; j < k; j++) {
+                    const double distance = std::sqrt(squares.apart(centre(a), centre(j)));
+                    state.between[a * k + j] = distance;
+                    state.between[j * k + a] = distance;
+                }
+        });
     }
-
-    double apart(int64_t a, int64_t j) const { return std::sqrt(points.apart(centre(a), centre(j))); }
 
     static void copy_clusters(const SwapState& from, SwapState& to) {
         to.centres = from.centres;
@@ -222,7 +223,7 @@ private:
     void add_to_sums(int64_t i, int64_t j, double w, int64_t count) {
         double* sum = state.sums.data() + j * stride;
         const T* row = points.row(i);
-        for (int64_t l = 0; l < points.columns(); l++) sum[l] += w * row[l];
+        for (int64_t l = 0; l < points.d; l++) sum[l] += w * row[l];
         state.mass[j] += w;
         state.members[j] += count;
     }
@@ -238,10 +239,11 @@ private:
     // Lists, for every cluster, the moved centres that may come among the nearest three of one of its points: those
     // nearer to its centre than `reach`, unless the centre itself has moved. Returns an estimate of the time that looking
     // at those takes, in the unit of `dense_cost`; it ends where that is too much.
-    double sparse_cost() {
+    template <int D>
+    double sparse_cost(Squares<D, T> squares) {
         std::fill(is_moved_.begin(), is_moved_.end(), 0);
         for (const int32_t a : moved) is_moved_[a] = 1;
-        const double most = dense_cost();
+        const double most = dense_cost(), pair = D ? 5.0 : 7.0 + 0.3 * double(points.d);
         double work = 3.0 * double(n);
         size_t m = 0;
         for (int64_t j = 0; j < k && work <= most; j++) {
@@ -251,16 +253,15 @@ private:
             const size_t first = first_relevant_[j] = m;
             for (const int32_t a : moved) {
                 relevant_[m] = a;
-                m += a != j && (is_moved_[j] || (has_table ? between[a] : apart(a, j)) < reach);
+                m += a != j && (is_moved_[j] || (has_table ? between[a] : std::sqrt(squares.apart(centre(a), centre(j)))) < reach);
             }
-            if (m > first || is_moved_[j]) work += double(state.members[j]) * (40.0 + double(m - first) * pair_cost());
-            if (!has_table && !is_moved_[j]) work += double(moved.size()) * pair_cost();
+            if (m > first || is_moved_[j]) work += double(state.members[j]) * (40.0 + double(m - first) * pair);
+            if (!has_table && !is_moved_[j]) work += double(moved.size()) * pair;
         }
         first_relevant_[k] = m;
         return work;
     }
 
-    double pair_cost() const { return D ? 5.0 : 7.0 + 0.3 * double(points.d); }
     double dense_cost() const {
         const double pair = (10.0 + 2.0 * double(points.d)) / (2.0 * lanes) / 3.0;
         return double(n) * (12.0 + pair * double(k));
@@ -288,7 +289,8 @@ private:
         }
     }
 
-    [[gnu::noinline]] void refresh_densely() {
+    template <int D>
+    [[gnu::noinline]] void refresh_densely(Squares<D, T> squares) {
         using V = Vector<double>;
         SwapState& s = state;
         save_all();
@@ -296,7 +298,7 @@ private:
         Pack objective{};
         for (int64_t b = 0; b < points.n_blocks; b++) {
             const int64_t from = b * lanes, rows = std::min<int64_t>(lanes, n - from);
-            const Three found = three_nearest(b);
+            const Three found = three_nearest(squares, b);
             const Pack third = root(found.third), reach = root(found.first) + third;
             objective += V::load(points.weights.data() + from) * found.first;
             V::store(s.first_square.data() + from, found.first);
@@ -318,7 +320,8 @@ private:
             std::fill(places->begin() + n, places->end(), 0.0);
     }
 
-    [[gnu::noinline]] void refresh_sparsely() {
+    template <int D>
+    [[gnu::noinline]] void refresh_sparsely(Squares<D, T> squares) {
         SwapState& s = state;
         new_reach_.assign(k, 0.0);
         for (int64_t j = 0; j < k; j++)
@@ -330,8 +333,8 @@ private:
             if (!first_moved && !second_moved && from == to) continue;
             int32_t nearest = old_nearest, second = old_second;
             const double bound = s.third_bound[i];
-            double first_square = first_moved ? points.to(i, centre(nearest)) : s.first_square[i];
-            double second_square = second_moved && k > 1 ? points.to(i, centre(second)) : s.second_square[i];
+            double first_square = first_moved ? squares.to(i, centre(nearest)) : s.first_square[i];
+            double second_square = second_moved && k > 1 ? squares.to(i, centre(second)) : s.second_square[i];
             const double radius = std::sqrt(first_square);
             double third_square = bound * bound, horizon = radius + bound;
             bool changed = first_moved || second_moved;
@@ -343,14 +346,15 @@ private:
             for (size_t t = from; t < to; t++) {
                 const int32_t a = relevant_[t];
                 if (a == old_second || (has_table && between[a] >= horizon)) continue;
-                const double square = points.to(i, centre(a));
+                const double square = squares.to(i, centre(a));
                 if (square >= third_square) continue;
                 changed = true;
                 insert(square, a, first_square, nearest, second_square, second, third_square);
                 horizon = radius + std::sqrt(third_square);
             }
             double third = third_square == bound * bound ? bound : std::sqrt(third_square);
-            if (second_square > third_square) third = std::sqrt(rescan(i, first_square, nearest, second_square, second));
+            if (second_square > third_square)
+                third = std::sqrt(rescan(squares, i, first_square, nearest, second_square, second));
             if (changed) settle(i, nearest, first_square, second, second_square, third);
             double& reach = new_reach_[nearest];
             reach = std::max(reach, std::sqrt(first_square) + third);
@@ -378,14 +382,16 @@ private:
     }
 
     // The second may no longer be second: looks at every centre that is near enough. Returns the third square.
-    double rescan(int64_t i, double& first, int32_t& nearest, double& second_square, int32_t& second) {
+    template <int D>
+    double rescan(Squares<D, T> squares, int64_t i, double& first, int32_t& nearest, double& second_square,
+                  int32_t& second) {
         const int32_t p = nearest, q = second;
         const double* between = has_table ? state.between.data() + p * k : nullptr;
         const double radius = std::sqrt(first);
         double third = infinity<double>, horizon = infinity<double>;
         for (int32_t e = 0; e < k; e++) {
             if (e == p || e == q || (has_table && between[e] >= horizon)) continue;
-            const double square = points.to(i, centre(e));
+            const double square = squares.to(i, centre(e));
             if (square >= third) continue;
             insert(square, e, first, nearest, second_square, second, third);
             horizon = radius + std::sqrt(third);
@@ -394,9 +400,10 @@ private:
     }
 
     // The nearest three centres of all rows of a block; of equal ones those that come first.
-    Three three_nearest(int64_t b) {
+    template <int D>
+    Three three_nearest(Squares<D, T> squares, int64_t b) {
         using V = Vector<double>;
-        const int64_t columns = points.columns();
+        const int64_t columns = squares.columns();
         const T* block = points.block(b);
         Pack first = V::broadcast(infinity<double>), second = first, third = first;
         PackIndex at_first{}, at_second{};

@@ -46,34 +46,50 @@ inline Pack pack(const float* p) {
     return __builtin_convertvector(v, Pack);
 }
 
-// D is the number of columns where it is known beforehand, else 0. Distances are computed in doubles. The rows must stay.
-template <int D, class T>
+// The rows must stay. Of more than three columns, `stride` is up to whole vectors.
+template <class T>
 class Points {
 public:
     const int64_t n, d, stride, n_blocks;
     std::vector<double> weights;  // zero for the rows that fill the last block
 
     Points(int64_t n, int64_t d, const T* x, const double* w)
-        : n(n), d(d), stride(D ? D : whole_packs(d)), n_blocks(whole_packs(n) / lanes), weights(w, w + n), x_(x),
-          last_row_(x + (n - 1) * d, x + n * d), blocks_(size_t(n_blocks) * columns() * lanes, T(0)) {
+        : n(n), d(d), stride(d > 3 ? whole_packs(d) : d), n_blocks(whole_packs(n) / lanes), weights(w, w + n), x_(x),
+          last_row_(x + (n - 1) * d, x + n * d), blocks_(size_t(n_blocks) * d * lanes, T(0)) {
         weights.resize(n_blocks * lanes, 0.0);
         last_row_.resize(stride, T(0));
-        for (int l = 0; l < lanes; l++) is_column_[l] = stride - lanes + l < d ? -1 : 0;
         for (int64_t i = 0; i < n; i++)
-            for (int64_t l = 0; l < columns(); l++)
-                blocks_[(i / lanes * columns() + l) * lanes + i % lanes] = x[i * columns() + l];
+            for (int64_t l = 0; l < d; l++) blocks_[(i / lanes * d + l) * lanes + i % lanes] = x[i * d + l];
     }
 
-    // The `columns()` numbers of a row; whole vectors of them can be read, the last of which may hold some of the next row.
-    const T* row(int64_t i) const { return D || i + 1 < n ? x_ + i * columns() : last_row_.data(); }
+    // The numbers of a row; whole vectors of them can be read, the last of which may hold some of the next row.
+    const T* row(int64_t i) const { return i + 1 < n ? x_ + i * d : last_row_.data(); }
+
+    // A block of rows, column by column.
+    const T* block(int64_t b) const { return blocks_.data() + b * d * lanes; }
+
+private:
+    const T* const x_;
+    std::vector<T> last_row_, blocks_;
+};
+
+// Squared distances of points, computed in doubles. D is the number of columns where it is known beforehand, else 0.
+template <int D, class T>
+class Squares {
+public:
+    explicit Squares(const Points<T>& points) : p_(points), x_(points.row(0)) {
+        for (int l = 0; l < lanes; l++) is_column_[l] = p_.stride - lanes + l < p_.d ? -1 : 0;
+    }
+
+    int64_t columns() const { return D ? D : p_.d; }
 
     // Squared distance of a point, and of a centre, to a centre; centres have `stride` columns.
-    double to(int64_t i, const double* c) const { return square(row(i), c); }
+    double to(int64_t i, const double* c) const { return square(D ? x_ + i * D : p_.row(i), c); }
     double apart(const double* a, const double* c) const { return square(a, c); }
 
     // Squared distances of a block of rows to a centre. Once all are above `limit` the sum may stop.
     Pack block_to(int64_t b, const double* c, Pack limit) const {
-        const T* x = block(b);
+        const T* x = p_.block(b);
         Pack sum{};
         if constexpr (D) {
 #pragma GCC unroll 8
@@ -83,26 +99,21 @@ public:
             }
         } else {
             constexpr int64_t stretch = 12;
-            for (int64_t from = 0; from < d; from += stretch) {
-                const int64_t to = std::min(d, from + stretch);
+            for (int64_t from = 0; from < p_.d; from += stretch) {
+                const int64_t to = std::min(p_.d, from + stretch);
                 for (int64_t l = from; l < to; l++) {
                     const Pack difference = pack(x + l * lanes) - c[l];
                     sum += difference * difference;
                 }
-                if (to < d && !lower_lanes(sum, limit)) break;
+                if (to < p_.d && !lower_lanes(sum, limit)) break;
             }
         }
         return sum;
     }
 
-    // A block of rows, column by column.
-    const T* block(int64_t b) const { return blocks_.data() + b * columns() * lanes; }
-
-    int64_t columns() const { return D ? D : d; }
-
 private:
+    const Points<T>& p_;
     const T* const x_;
-    std::vector<T> last_row_, blocks_;
     PackIndex is_column_{};  // in the last vector of a row
 
     template <class U>
@@ -118,7 +129,7 @@ private:
         } else {
             Pack sum{};
             int64_t l = 0;
-            for (; l < stride - lanes; l += lanes) {
+            for (; l < p_.stride - lanes; l += lanes) {
                 const Pack difference = pack(a + l) - pack(c + l);
                 sum += difference * difference;
             }
@@ -127,5 +138,16 @@ private:
         }
     }
 };
+
+// Calls what needs squared distances: it alone is compiled for each number of columns.
+template <class T, class F>
+inline auto with_squares(const Points<T>& points, F call) {
+    switch (points.d) {
+        case 1: return call(Squares<1, T>(points));
+        case 2: return call(Squares<2, T>(points));
+        case 3: return call(Squares<3, T>(points));
+        default: return call(Squares<0, T>(points));
+    }
+}
 
 }  // namespace majorant::MAJORANT_ISA

@@ -24,7 +24,7 @@ private:
     uint64_t seed_, count_ = 0;
 };
 
-template <int D, class T>
+template <class T>
 class Search final : public SwapSearch {
 public:
     Search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed, bool on_sphere)
@@ -101,7 +101,7 @@ public:
             a_.forget();
             a_.sum_up();
             if (a_.move_to_means(-1.0)) a_.refresh();
-            const int64_t moves = sweep_single_moves();
+            const int64_t moves = with_squares(a_.points, [&](auto squares) { return sweep_single_moves(squares); });
             all += moves;
             if (!moves) break;
         }
@@ -178,7 +178,7 @@ private:
     static constexpr int64_t chunk = 256;
     static constexpr double hopeless = 3.0;  // local steps end when this many like the last would not bring the objective back
 
-    Assignment<D, T> a_;
+    Assignment<T> a_;
     const int64_t d_;
     const double total_weight_;
     Draws draws_;
@@ -236,7 +236,12 @@ private:
     }
 
     // For every candidate point the exact gain of adding it as a centre, and the exact loss of removing each centre then.
-    [[gnu::noinline]] void price(const std::vector<int64_t>& candidates) {
+    void price(const std::vector<int64_t>& candidates) {
+        with_squares(a_.points, [&](auto squares) { price(squares, candidates); });
+    }
+
+    template <int D>
+    [[gnu::noinline]] void price(Squares<D, T> squares, const std::vector<int64_t>& candidates) {
         const SwapState& s = a_.state;
         const int64_t m = candidates.size(), k = a_.k;
         losses_.resize(m * k);
@@ -244,13 +249,13 @@ private:
         std::vector<double> at(m * a_.stride);
         for (int64_t q = 0; q < m; q++) {
             std::copy(loss_of_removal_.begin(), loss_of_removal_.end(), losses_.begin() + q * k);
-            std::copy_n(a_.points.row(candidates[q]), a_.points.columns(), at.begin() + q * a_.stride);
+            std::copy_n(a_.points.row(candidates[q]), d_, at.begin() + q * a_.stride);
         }
         double square[lanes];
         for (int64_t b = 0; b < a_.points.n_blocks; b++) {
             const Pack limit = Vector<double>::load(s.second_square.data() + b * lanes);
             for (int64_t q = 0; q < m; q++) {
-                const Pack to_candidate = a_.points.block_to(b, at.data() + q * a_.stride, limit);
+                const Pack to_candidate = squares.block_to(b, at.data() + q * a_.stride, limit);
                 unsigned below = lower_lanes(to_candidate, limit);
                 if (!below) continue;
                 Vector<double>::store(square, to_candidate);
@@ -297,8 +302,8 @@ private:
     }
 
     // The centre of a cluster of this size after weight w has come to it (or has left it, below zero); its new size.
-    double shift_centre(double* centre, double size, double w, const T* row) const {
-        const int64_t columns = a_.points.columns();
+    [[gnu::noinline]] double shift_centre(double* centre, double size, double w, const T* row) const {
+        const int64_t columns = d_;
         if (!a_.on_sphere) {
             for (int64_t l = 0; l < columns; l++) centre[l] += w / (size + w) * (row[l] - centre[l]);
             return size + w;
@@ -310,7 +315,7 @@ private:
     }
 
     // Size and centre of a cluster without one of its points, from the others.
-    double without(int64_t point, int64_t cluster, const std::vector<int32_t>& labels, std::vector<double>& centre) const {
+    [[gnu::noinline]] double without(int64_t point, int64_t cluster, const std::vector<int32_t>& labels, std::vector<double>& centre) const {
         double mass = 0.0;
         std::fill(centre.begin(), centre.end(), 0.0);
         for (int64_t i = 0; i < a_.n; i++) {
@@ -334,7 +339,12 @@ private:
     // Divides the cluster of a point in two, by a few Lloyd steps among its own points: the point against what lies opposite
     // to it. A row alone is a poor centre where columns are many, but the means of two halves are good ones. Returns what
     // the objective falls by; the centres are in `halves_`.
-    [[gnu::noinline]] double divide(int64_t point) {
+    double divide(int64_t point) {
+        return with_squares(a_.points, [&](auto squares) { return divide(squares, point); });
+    }
+
+    template <int D>
+    [[gnu::noinline]] double divide(Squares<D, T> squares, int64_t point) {
         const SwapState& s = a_.state;
         const int64_t stride = a_.stride, cluster = s.nearest[point];
         members_.clear();
@@ -355,7 +365,7 @@ private:
             double mass[2] = {0.0, 0.0};
             gain = 0.0;
             for (const int64_t i : members_) {
-                const double one = a_.points.to(i, halves_.data()), other = a_.points.to(i, halves_.data() + stride);
+                const double one = squares.to(i, halves_.data()), other = squares.to(i, halves_.data() + stride);
                 const int side = other < one;
                 const double w = a_.points.weights[i];
                 gain += w * (s.first_square[i] - std::min(one, other));
@@ -398,7 +408,8 @@ private:
     }
 
     // One pass over the points; each goes to the cluster where the objective ends lowest after both centres have moved.
-    int64_t sweep_single_moves() {
+    template <int D>
+    int64_t sweep_single_moves(Squares<D, T> squares) {
         SwapState& s = a_.state;
         const int64_t n = a_.n, k = a_.k, stride = a_.stride;
         std::vector<int32_t> labels(s.nearest.begin(), s.nearest.begin() + n);
@@ -414,12 +425,12 @@ private:
             const double w = a_.points.weights[i];
             // The least that joining another cluster can cost is above what leaving this one wins.
             if (joining(least_size, w, s.second_square[i]) >= leaving(sizes[from], w, s.first_square[i]).first) continue;
-            auto [won, left] = leaving(sizes[from], w, a_.points.to(i, a_.centre(from)));
+            auto [won, left] = leaving(sizes[from], w, squares.to(i, a_.centre(from)));
             const bool is_most = left < 1e-6 * sizes[from];  // then the centre says nothing of the cluster's other points
             if (is_most) {
                 left = without(i, from, labels, centre_without);
                 if (!(left > 0)) continue;
-                won = joining(left, w, a_.points.to(i, centre_without.data()));
+                won = joining(left, w, squares.to(i, centre_without.data()));
             }
             double least = won * (1 - 1e-10);
             int64_t to = -1;
@@ -428,7 +439,7 @@ private:
             const bool is_second = joining(least_size, w, third) >= won;
             for (int64_t j = is_second ? s.second[i] : 0, end = is_second ? j + 1 : k; j < end; j++) {
                 if (j == from) continue;
-                const double cost = joining(sizes[j], w, a_.points.to(i, a_.centre(j)));
+                const double cost = joining(sizes[j], w, squares.to(i, a_.centre(j)));
                 if (cost < least) {
                     least = cost;
                     to = j;
