@@ -1,14 +1,13 @@
 """Formulas: from a formula and a table to a design, for the table of the fit and for new ones."""
 
 from majorant.formulas.columns import RowError, is_table
-from majorant.formulas.formula import EXTRAS, Formula, TableRows, column_of, columns_needed, is_design, numbers_of
+from majorant.formulas.formula import EXTRAS, Formula, column_of, columns_needed, is_design, numbers_of
 from majorant.formulas.names import quoted
 
 __all__ = [
     "EXTRAS",
     "Formula",
     "RowError",
-    "TableRows",
     "column_of",
     "columns_needed",
     "is_design",

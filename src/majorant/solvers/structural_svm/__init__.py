@@ -1,17 +1,9 @@
 """Solvers of the convex bound of a structural SVM: a `BoundRequest` in, a `BoundSolution` out."""
 
 from majorant.solvers.structural_svm.cutting_plane import cutting_plane
-from majorant.solvers.structural_svm.descent import DualPlanes, PlaneCache, dual_coordinate_descent
+from majorant.solvers.structural_svm.descent import dual_coordinate_descent
 from majorant.solvers.structural_svm.frank_wolfe import block_frank_wolfe
-from majorant.solvers.structural_svm.problem import (
-    BoundRequest,
-    BoundSolution,
-    BoundSolver,
-    Cut,
-    Plane,
-    StructuralProblem,
-    exact_pass,
-)
+from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution, BoundSolver, Plane, exact_pass
 
 SOLVERS: dict[str, BoundSolver] = {
     "dcd": dual_coordinate_descent,
@@ -20,18 +12,4 @@ SOLVERS: dict[str, BoundSolver] = {
 }
 """Solvers by the names that estimators use."""
 
-__all__ = [
-    "SOLVERS",
-    "BoundRequest",
-    "BoundSolution",
-    "BoundSolver",
-    "Cut",
-    "DualPlanes",
-    "Plane",
-    "PlaneCache",
-    "StructuralProblem",
-    "block_frank_wolfe",
-    "cutting_plane",
-    "dual_coordinate_descent",
-    "exact_pass",
-]
+__all__ = ["SOLVERS", "BoundRequest", "BoundSolution", "BoundSolver", "Plane", "exact_pass"]
