@@ -119,7 +119,7 @@ def compared(first: Path, second: Path) -> str:
     for text in filter(None, sentences):
         lines += wrapped(text, WIDTH)
     if isinstance(found, MatchedLabels):
-        lines += ["", *_confusion(found, *sides)]
+        lines += ["", *_confusion(found, sides[0])]
     return "\n".join(lines)
 
 
@@ -224,7 +224,7 @@ def _on_rows(found: MatchedLabels) -> str:
     )
 
 
-def _confusion(found: MatchedLabels, first: Side, second: Side) -> list[str]:
+def _confusion(found: MatchedLabels, first: Side) -> list[str]:
     """Return the lines of the confusion table, with matched parts on the diagonal."""
     part = "class" if is_classifier(first.estimator) else card_of(first.estimator).part
     counts = found.table[:MOST_PARTS, :MOST_PARTS]

@@ -206,7 +206,7 @@ class FittedHarmonium:
         k, width = self.parameters.n_components, self.layout.n_rows
         latents, expected = np.empty((n, k)), np.full((n, width), np.nan)
         with threadpool_limits(limits=1, user_api="blas"):
-            for pattern in patterns_of(tables, self.views, self.layout):
+            for pattern in patterns_of(tables, self.views):
                 at = Part(pattern.seen, Chunks(*pattern.columns, n_jobs=n_jobs, rows=1024))
                 (_, view), *_ = PseudoLikelihood(self.layout, self.centre, (at,)).views(self.parameters)
                 turn = view.marginal.turn

@@ -367,9 +367,7 @@ class Pattern:
     columns: tuple[Any, ...]
 
 
-def patterns_of(
-    tables: Mapping[str, Table], views: tuple[FittedView, ...], layout: Layout, *, reuse: bool = False
-) -> list[Pattern]:
+def patterns_of(tables: Mapping[str, Table], views: tuple[FittedView, ...], *, reuse: bool = False) -> list[Pattern]:
     """Group rows by the views that they have, complete rows first; a view without a table is missing for all rows.
 
     `reuse` allows to overwrite the tables.
@@ -385,11 +383,11 @@ def patterns_of(
         columns = [_stacked(there, place, encoded, rows, n) for place in ("gaussian", "bernoulli", "categorical")]
         structured = [encoded[v.name] for v in there if v.structure is not None]
         columns += structured if len(rows) == n else [table[rows] for table in structured]
-        found.append(Pattern(seen_of(views, there, layout), rows, tuple(columns)))
+        found.append(Pattern(seen_of(views, there), rows, tuple(columns)))
     return found
 
 
-def seen_of(views: tuple[FittedView, ...], there: list[FittedView], layout: Layout) -> Seen:
+def seen_of(views: tuple[FittedView, ...], there: list[FittedView]) -> Seen:
     """Return the variables of rows with the views `there`."""
     at = rows_of_views(views)
     names = {v.name for v in there}
@@ -467,7 +465,7 @@ def problem_of(
 ) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
     """Return the pseudo-likelihood of distinct rows, and the positions of the rows of each part among them."""
     layout = layout_of(views, supervision)
-    patterns = patterns_of(rows.tables, views, layout, reuse=reuse)
+    patterns = patterns_of(rows.tables, views, reuse=reuse)
     parts = parts_of(patterns, rows, layout, n_jobs=n_jobs)
     problem = PseudoLikelihood(layout, centre_of(views, label_shares), parts, supervision.loss, supervision.weight)
     return problem, tuple(pattern.rows for pattern in patterns)
