@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine
+from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
 from majorant.models.gaussian_mixture.perturbations import Solutions, gathered, perturbed, recombined
@@ -120,3 +121,15 @@ def test_narrow_groups_are_searched_in_coordinates_in_which_they_count_at_once()
     fitted = mj.GaussianMixture(6, random_state=0).fit(x)
     assert fitted.regular_ and fitted.log_likelihood_ > -2669.38
     assert sum(fitted.search_.raced) < 400
+
+
+@pytest.mark.parametrize("apart", [1.0, 0.4])
+def test_wide_tables_are_searched_by_a_few_likely_starts(apart: float) -> None:
+    """A step costs much, and runs end near where they begin: eight likely starts do as well as a peer's ten."""
+    draws = np.random.default_rng(0)
+    own, centres = np.arange(500) % 3, apart * draws.normal(size=(3, 30))
+    X = centres[own] + draws.normal(size=(500, 30))
+    fitted = mj.GaussianMixture(3, random_state=0).fit(X)
+    assert fitted.search_.note.startswith("8 starts and ")
+    peer = Peer(3, n_init=10, random_state=0).fit(X)
+    assert fitted.score(X) > peer.score(X) - 1e-6

@@ -19,7 +19,7 @@ from majorant.engine.mixture import Mixture
 from majorant.laws import Independent
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Run, entrants
-from majorant.search.effort import EFFORTS, Plan
+from majorant.search.effort import BULK, EFFORTS, FEWEST, Plan
 from majorant.search.perturbations import joined, perturbed, redrawn, replaced
 from majorant.search.race import Race, followed
 from majorant.search.record import PERTURBATION
@@ -260,3 +260,17 @@ def test_starts_that_met_on_a_sample_count_as_starts_that_reached_it() -> None:
     starts = Sampled({}, Plan(n_starts=4)).starts("some", True, np.random.default_rng(1))
     assert len(found.records) == len(starts) == 4
     assert sum(record.objective < 1 for record in found.records) == sum(x < 0 for _, x in starts)
+
+
+def test_a_costly_step_means_fewer_runs() -> None:
+    """First fewer starts and perturbations, then fewer rounds of them, in the end one round of eight starts."""
+    plan = Plan(n_starts=24, n_perturbations=72, perturbation_race=((3, 24), (8, 10)), least_rounds=6, most_rounds=16)
+    assert plan.within(BULK) == plan
+    less = plan.within(2 * BULK)
+    assert (less.n_starts, less.n_perturbations, less.perturbation_race) == (12, 36, ((3, 12), (8, 5)))
+    assert (less.least_rounds, less.most_rounds, less.n_kept) == (6, 8, plan.n_kept)
+    few = plan.within(27 * BULK)
+    assert (few.n_starts, few.n_perturbations, few.least_rounds, few.most_rounds) == (FEWEST, FEWEST, 2, 3)
+    least = plan.within(1000 * BULK)
+    assert (least.n_starts, least.race[-1][1], least.least_rounds, least.n_kept) == (FEWEST, 2, 0, 1)
+    assert least.at("best").least_rounds == 5

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+BULK = 2e5
+"""Rows times parameters above which a search has fewer runs: a step of EM takes about as many multiplications."""
+FEWEST = 8
+"""Starts, and perturbations of a round, that there are at least."""
+Heats = tuple[tuple[int, int], ...]
 Effort = Literal["fast", "default", "best"]
 EFFORTS: tuple[Effort, ...] = ("fast", "default", "best")
 
@@ -23,6 +29,8 @@ class Plan:
     ----------
     n_starts, n_perturbations : int
         Numbers of starts and perturbations of a round.
+    n_made : int
+        Number of starts that are made, if greater: where a model tells cheaply, the most likely ones are run.
     race : tuple of (int, int)
         Number of steps of EM before runs are compared, and number of runs that continue.
     perturbation_race : tuple of (int, int)
@@ -49,9 +57,10 @@ class Plan:
     """
 
     n_starts: int = 24
+    n_made: int = 0
     n_perturbations: int = 24
-    race: tuple[tuple[int, int], ...] = ((6, 8), (20, 4))
-    perturbation_race: tuple[tuple[int, int], ...] = ()
+    race: Heats = ((6, 8), (20, 4))
+    perturbation_race: Heats = ()
     least_rounds: int = 3
     most_rounds: int = 12
     least_barren: int = 60
@@ -65,10 +74,38 @@ class Plan:
     n_beyond: int = 24
     tells_all: bool = False
 
+    def within(self, cost: float) -> Plan:
+        """Return the plan where a step of EM costs rows times parameters.
+
+        Above `BULK` starts and perturbations become fewer in proportion, and once they are few the rounds.
+        """
+        share = BULK / cost
+        if share >= 1:
+            return self
+        n_starts, n_perturbations = (
+            max(min(n, FEWEST), math.ceil(share * n)) for n in (self.n_starts, self.n_perturbations)
+        )
+        least = int(self.least_rounds * min(1.0, share * self.n_perturbations / n_perturbations))
+
+        def thinned(heats: Heats, part: float) -> Heats:
+            return tuple((n_steps, math.ceil(n_kept * part)) for n_steps, n_kept in heats)
+
+        return replace(
+            self,
+            n_starts=n_starts,
+            n_made=self.n_starts,
+            n_perturbations=n_perturbations,
+            race=thinned(self.race, n_starts / self.n_starts),
+            perturbation_race=thinned(self.perturbation_race, n_perturbations / self.n_perturbations),
+            least_rounds=least,
+            most_rounds=max(least + 1, math.ceil(share * self.most_rounds)),
+            n_kept=self.n_kept if least else 1,
+        )
+
     def at(self, effort: Effort) -> Plan:
         """Return the plan at an effort: "fast" is a single round of starts, "best" has five times the patience."""
         if effort == "fast":
             return replace(self, most_rounds=1)
         if effort == "best":
-            return replace(self, least_rounds=5 * self.least_rounds, most_rounds=5 * self.most_rounds)
+            return replace(self, least_rounds=5 * max(self.least_rounds, 1), most_rounds=5 * self.most_rounds)
         return self

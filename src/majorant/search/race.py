@@ -155,6 +155,9 @@ class Race(Generic[Theta]):
             self._dropped = [run for run in self._dropped if run.objective >= best]
             return ends + contest.run(contest.whole, ahead, contest.max_iter, contest.tol)
         if not contest.is_sampled:
+            if not plan.least_rounds:  # no other optimum is perturbed: only what may be better than the leader goes on
+                self._keep(self._finished(rows, self._worth_following(runs[:1])))
+                runs = runs[1:]
             return self._finished(rows, self._worth_following(runs))
         runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
         return contest.run(contest.whole, self._met(runs, 3), contest.max_iter, contest.tol)

@@ -10,10 +10,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant import _kernels
 from majorant.engine.draws import drawn
+from majorant.solvers.nearest import assign, centres_of
 
 Array = NDArray[np.float64]
-LLOYD_STEPS = 3
+LLOYD_STEPS, MOST_STEPS = 3, 100
+"""Steps of Lloyd's algorithm, and how many at most until it ends."""
 
 
 def random_partition(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
@@ -36,22 +39,23 @@ def seeded(points: Array, weights: Array, k: int, draws: np.random.Generator) ->
     return one_hot(seeded_labels(points, weights, k, draws), k)
 
 
-def seeded_labels(points: Array, weights: Array, k: int, draws: np.random.Generator) -> NDArray[np.int64]:
-    """Return labels of k-means++ seeds after some steps of Lloyd's algorithm."""
-    nearest = np.full(len(points), np.inf)
-    mass, centres = weights, np.empty((k, points.shape[1]))
-    for j, u in enumerate(draws.random(k)):
-        centres[j] = points[drawn(mass, u)]
-        nearest = np.minimum(nearest, squared_distances(points, centres[j : j + 1])[0])
-        mass = weights * nearest if nearest.any() else weights
-    labels = squared_distances(points, centres).argmin(axis=0)
-    for _ in range(LLOYD_STEPS):
-        sizes = np.bincount(labels, weights, minlength=k)
-        for column in range(points.shape[1]):
-            sums = np.bincount(labels, weights * points[:, column], minlength=k)
-            np.divide(sums, sizes, out=centres[:, column], where=sizes > 0)
-        labels = squared_distances(points, centres).argmin(axis=0)
-    return np.asarray(labels)
+def seeded_labels(
+    points: Array, weights: Array, k: int, draws: np.random.Generator, *, settled: bool = False
+) -> NDArray[np.int32]:
+    """Return labels of k-means++ seeds after a few steps of Lloyd's algorithm, which leave starts unlike each other.
+
+    Where `settled`, the seeds are greedy, and steps go on until no label changes.
+    """
+    n_trials, n_steps = (2 + int(np.log(k)), MOST_STEPS) if settled else (1, LLOYD_STEPS)
+    chosen, labels = np.empty(k, dtype=np.int64), np.full(len(points), -1, dtype=np.int32)
+    _kernels.plus_plus(points, weights, draws.random((k, n_trials)), chosen)
+    centres = points[chosen]
+    for _ in range(n_steps + 1):
+        moments, n_changed = assign(points, weights, centres, labels)
+        if moments is None or n_changed == 0:
+            break
+        centres = centres_of(moments, centres)[0]
+    return labels
 
 
 def cut(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
@@ -101,8 +105,3 @@ def softened(q: Array, total: float) -> Array:
 def one_hot(labels: NDArray[np.integer], k: int) -> Array:
     """Return the responsibilities of a hard partition."""
     return np.asarray(np.arange(k)[:, None] == labels, dtype=np.float64)
-
-
-def squared_distances(points: Array, centres: Array) -> Array:
-    """Return squared distances, (n_centres, n_points), by differences."""
-    return np.stack([np.einsum("ij,ij->i", away, away) for away in (points - c for c in centres)])

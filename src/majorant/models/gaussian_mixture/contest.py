@@ -20,7 +20,7 @@ from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.perturbations import Solutions, perturbed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.rows import StandardRows
-from majorant.models.gaussian_mixture.starts import KINDS, OWN, WHITENED, Views, partitions
+from majorant.models.gaussian_mixture.starts import KINDS, OWN, WHITENED, Views, log_likelihood_of, partitions
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart, Run
 from majorant.search.record import PERTURBATION
@@ -29,6 +29,8 @@ from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments
 
 NEAR_FLOOR = 10.0
 """Multiple of the floor on the total covariance below which variances within groups are near it."""
+LOOK_STEPS = 20
+"""Steps after which a solution in other coordinates that is still on the floor is given up."""
 N_LOOKS = 2
 """Number of partitions that are tested for groups far apart."""
 Theta = Parameters[Normals, Any]
@@ -118,7 +120,17 @@ class GaussianContest(MixtureContest):
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
         k, first = self.mixture.n_components, list(self.first_starts) if is_first else []
-        made = list(partitions(self.views, k, self.plan.n_starts, draws, self.kinds))
+        n, is_costly = self.plan.n_starts, self.plan.n_made > self.plan.n_starts
+        made = list(partitions(self.views, k, max(n, self.plan.n_made), draws, self.kinds, settled=is_costly))
+        if is_costly:
+            least = max(1.0, self.kind.least_size(k, self.model.d, self.total_weight))
+            has_matrices = self.kind.has_matrices
+
+            def likelihood(one: tuple[str, NDArray[np.integer]]) -> float:
+                at = one[1], k, self.points, self.weights
+                return log_likelihood_of(*at, least=least, has_matrices=has_matrices)
+
+            made = sorted(made, key=likelihood, reverse=True)[:n]
         return first + self._begun(self.on(rows), [name for name, _ in made], [one_hot(q, k).T for _, q in made])
 
     def perturbed(
@@ -220,8 +232,11 @@ class GaussianContest(MixtureContest):
             return None
         other = self.beside(within)
         start = other.theta_of(mixture.mapped(rescaling(within)), seen.theta.law)
-        end = other.run(other.whole, [Run("released", start, start)], other.max_iter, other.tol)[0]
-        floored = end.theta.density.floored.any()
+        end = Run("released", start, start)
+        for n_steps in (LOOK_STEPS, other.max_iter):
+            end = other.run(other.whole, [end], n_steps, other.tol)[0]
+            if floored := bool(end.theta.density.floored.any()):
+                break
         better = other.shown(end.objective) > self.shown(best.objective)
         if floored or (best.is_regular and not (end.is_regular and better)):
             return None

@@ -16,9 +16,9 @@ from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
 from majorant.models.gaussian_mixture.lifting import Lifted
 from majorant.search.contestants import NamedStart
-from majorant.search.starts import squared_distances
 from majorant.solvers.covariance_types import Covariance
 from majorant.solvers.gaussian import Array, Mixture
+from majorant.solvers.nearest import squared_distances
 from majorant.solvers.swap import swap_search
 from majorant.starts.seeding import plus_plus, random_rows
 
@@ -209,5 +209,5 @@ def _responsibilities(measure: Measure, k: int, init_params: str, random: np.ran
 
 
 def _nearest(x: Array, centres: Array, k: int) -> Array:
-    labels = squared_distances(x, centres).argmin(axis=0)
+    labels = squared_distances(x, centres).argmin(axis=1)
     return np.asarray(labels[:, None] == np.arange(k), dtype=np.float64)

@@ -151,7 +151,7 @@ def contest_of(
         columns=((rows.points if has_gaps else u), *rows.columns[1:]),
         points=u,
         weights=weights,
-        plan=plan_of(n_components, total, mixture.n_parameters),
+        plan=plan_of(n_components, total, mixture.n_parameters).within(len(u) * mixture.n_parameters),
         tol=tol,
         max_iter=max_iter,
         data=data,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -18,7 +19,10 @@ from majorant.engine.draws import drawn
 from majorant.search.starts import ranks, seeded_labels
 
 Array = NDArray[np.float64]
-Labels = NDArray[np.int64]
+Labels = NDArray[np.integer]
+
+RIDGE = 1e-9
+"""Variance that is added, so that none is zero."""
 
 N_DIRECTIONS = 12
 """Directions of which a bisection takes the one that looks most like two groups."""
@@ -87,6 +91,26 @@ def scattered(x: Array, weights: Array, k: int, random: np.random.Generator) -> 
     return random.integers(0, k, len(x))
 
 
+def log_likelihood_of(labels: Labels, k: int, x: Array, weights: Array, *, least: float, has_matrices: bool) -> float:
+    """Return the log-likelihood of rows and labels, but for constants, if each part has a covariance of its own.
+
+    It costs a small part of a step of EM. It is minus infinity if a part has fewer rows than `least`.
+    """
+    out = 0.0
+    for j in range(k):
+        part, w = x[labels == j], weights[labels == j]
+        mass = float(w.sum())
+        if mass < least:
+            return -np.inf
+        z = part - w @ part / mass
+        if has_matrices:
+            spread = float(np.linalg.slogdet((w[:, None] * z).T @ z / mass + RIDGE * np.eye(x.shape[1]))[1])
+        else:
+            spread = float(np.log(w @ (z * z) / mass + RIDGE).sum())
+        out += mass * (np.log(mass) - 0.5 * spread)
+    return out
+
+
 Kind: TypeAlias = tuple[str, Callable[[Array, Array, int, np.random.Generator], Labels], str]
 
 WHITENED: Kind = ("k-means++, whitened", seeded_labels, "whitened")
@@ -103,9 +127,16 @@ KINDS: tuple[Kind, ...] = (
 
 
 def partitions(
-    views: Views, k: int, n_starts: int, random: np.random.Generator, kinds: tuple[Kind, ...] = KINDS
+    views: Views,
+    k: int,
+    n_starts: int,
+    random: np.random.Generator,
+    kinds: tuple[Kind, ...] = KINDS,
+    *,
+    settled: bool = False,
 ) -> Iterator[tuple[str, Labels]]:
-    """Yield the kind and the labels of this many partitions, of every kind in turn."""
+    """Yield the kind and the labels of this many partitions, of every kind in turn; `settled`: see `seeded_labels`."""
     for i in range(n_starts):
         source, make, view = kinds[i % len(kinds)]
+        make = partial(seeded_labels, settled=settled) if make is seeded_labels else make
         yield source, make(getattr(views, view), views.weights, k, random)
