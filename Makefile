@@ -125,9 +125,9 @@ $(VENV)/installed-%: $(VENV)/build-tools
 
 $(VENV)-oldest/installed: pyproject.toml tools/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest
-	$(PYTHON) tools/oldest.py cli > $(VENV)-oldest/constraints.txt
+	$(PYTHON) tools/oldest.py cli excel > $(VENV)-oldest/constraints.txt
 	$(VENV)-oldest/bin/python -m pip install --constraint $(VENV)-oldest/constraints.txt pytest pytest-xdist hypothesis pandas \
-	    $(EDITABLE) ".[cli]"
+	    $(EDITABLE) ".[excel]"
 	touch $@
 
 clean:

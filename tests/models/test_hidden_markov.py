@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.integrate import trapezoid
 from scipy.stats import multivariate_normal, norm, poisson
 
 import majorant as mj
@@ -358,9 +359,9 @@ def test_forecasts_are_distributions() -> None:
     low, high = ahead.interval(0.8)
     grid = np.linspace(-20, 60, 20_001)
     density = ahead.density(grid, column=0)
-    np.testing.assert_allclose(np.trapezoid(density, grid), 1.0, atol=1e-6)
+    np.testing.assert_allclose(trapezoid(density, grid), 1.0, atol=1e-6)
     inside = np.where((grid >= low[1, 4, 0]) & (grid <= high[1, 4, 0]), density[1, 4], 0.0)
-    assert np.trapezoid(inside, grid) == pytest.approx(0.8, abs=2e-3)
+    assert trapezoid(inside, grid) == pytest.approx(0.8, abs=2e-3)
     with pytest.raises(ValueError, match="level must be"):
         ahead.interval(1.0)
     for p in (-0.1, 0.0, 1.0, 1.5, np.nan):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 
 import majorant as mj
 
@@ -41,9 +42,9 @@ def test_states_of_a_track_are_found_and_told() -> None:
     low, high = ahead.interval(0.8)
     assert (low[:, :, 0] > 0).all() and (np.abs(ahead.mean[:, :, 1]) <= np.pi).all()
     grid = np.linspace(-np.pi, np.pi, 2001)
-    np.testing.assert_allclose(np.trapezoid(ahead.density(grid, 1), grid), 1.0, atol=1e-6)
+    np.testing.assert_allclose(trapezoid(ahead.density(grid, 1), grid), 1.0, atol=1e-6)
     inside = (grid > low[0, 0, 1]) & (grid < high[0, 0, 1])
-    np.testing.assert_allclose(np.trapezoid(ahead.density(grid[inside], 1)[0, 0], grid[inside]), 0.8, atol=0.01)
+    np.testing.assert_allclose(trapezoid(ahead.density(grid[inside], 1)[0, 0], grid[inside]), 0.8, atol=0.01)
     rows, _ = model.sample(50)
     assert (rows[:, 0] > 0).all() and np.isfinite(model.score_samples(rows)).all()
 
@@ -59,7 +60,7 @@ def test_turned_directions_have_turned_forecasts_and_the_same_residuals() -> Non
         assert (low < ahead.mean).all() and (ahead.mean < high).all() and (high - low < 2.5).all()
         for h in range(3):
             grid = np.linspace(low[0, h, 0], high[0, h, 0], 2001)
-            np.testing.assert_allclose(np.trapezoid(ahead.density(grid)[0, h], grid), 0.9, atol=1e-4)
+            np.testing.assert_allclose(trapezoid(ahead.density(grid)[0, h], grid), 0.9, atol=1e-4)
         found.append((ahead.mean - low, high - ahead.mean, model.pseudo_residuals(turned)))
     for one in found[1:]:
         for turned_part, part in zip(one, found[0], strict=True):

@@ -415,7 +415,7 @@ def _parts(given: Any, *, copy: bool) -> _Parts:
     parts: list[NDArray[Any] | None] = []
     for part in given if isinstance(given, tuple) else (given,):
         refuse_what_is_no_number(part, "an array of the function")
-        parts.append(None if part is None else np.array(np.asarray(part), copy=copy or None))
+        parts.append(None if part is None else np.array(part) if copy else np.asarray(part))
     x, *others = parts or (None,)
     if x is None or x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "fiub" or len(others) > 2:
         what = "nothing" if x is None else f"{x.dtype} of shape {x.shape}"

@@ -90,9 +90,9 @@ def lbfgs(
         taken = at.copy()
         seen.append(last)
 
-    if is_stopped():
+    if is_stopped() or not x.size:
         value = f(x)[0]
-        return SmoothResult(x, value, [value], False)
+        return SmoothResult(x, value, [value], not x.size)
     # One thread: the sums of BLAS over long vectors depend on how many it may use.
     found = None
     with one_thread(), kept_when_stopped(lambda: bool(seen)):

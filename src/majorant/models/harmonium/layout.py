@@ -202,7 +202,7 @@ class Marginal:
     def of(cls, parameters: Parameters, missing: NDArray[np.intp]) -> Self:
         """Integrate out the Gaussian variables `missing`."""
         k = parameters.n_components
-        if not len(missing):
+        if not k or not len(missing):
             return cls(parameters, np.zeros(k), parameters, missing)
         u, s, b = _of(parameters, missing)
         factor = np.linalg.cholesky(np.eye(k) - (u.T * s) @ u)
