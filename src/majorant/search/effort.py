@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-BULK = 2e5
+BULK = 2e6
 """Rows times parameters above which a search has fewer runs: a step of EM takes about as many multiplications."""
 FEWEST = 8
 """Starts, and perturbations of a round, that there are at least."""

@@ -121,7 +121,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         default, six where `bounds` or `beta` are set.
     init_params : {"auto", "kmeans", "k-means++", "random", "random_from_data"}, default="auto"
         "auto": `n_init` searches, each a race of 24 partitions of six kinds, then perturbations of the winner and
-        recombinations of the best solutions; fewer where rows times parameters are over 200,000. Otherwise EM from
+        recombinations of the best solutions; fewer where rows times parameters are over 2,000,000. Otherwise EM from
         `n_init` starts of this kind.
     weights_init, means_init, precisions_init : array-like, optional
         A start, or a part of one, in the shapes of ``weights_``, ``means_`` and ``precisions_``.
