@@ -8,11 +8,16 @@ namespace {
 
 constexpr int64_t strip = 96;  // rows whose running minima stay in the first-level cache
 
+template <class T>
+struct NearestCentre {
+    virtual void find(int64_t n, const T* x, int32_t* nearest) const = 0;  // of up to a strip of rows
+};
+
 // The nearest centre by |c|^2 - 2 x.c. Two loops, as either many centres or many columns fill a vector.
 
 // Lanes are centres: `rows` rows against `vectors` vectors of centres, the running minimum kept by lane.
 template <class T, int rows, int vectors>
-struct ByCentre {
+struct ByCentre final : NearestCentre<T> {
     using V = Vector<T>;
     using vec = typename V::type;
     using ivec = typename V::index;
@@ -34,7 +39,7 @@ struct ByCentre {
         }
     }
 
-    void find(int64_t n, const T* x, int32_t* nearest) const {
+    void find(int64_t n, const T* x, int32_t* nearest) const override {
         vec least[strip];
         ivec argument[strip];
         ivec lane;
@@ -101,7 +106,7 @@ struct ByCentre {
 
 // Lanes are columns: `rows` rows against `width` centres, for many columns and few centres.
 template <class T, int rows, int width>
-struct ByColumn {
+struct ByColumn final : NearestCentre<T> {
     using V = Vector<T>;
     using vec = typename V::type;
 
@@ -118,7 +123,7 @@ struct ByColumn {
         }
     }
 
-    void find(int64_t n, const T* x, int32_t* nearest) const {
+    void find(int64_t n, const T* x, int32_t* nearest) const override {
         const int64_t whole = d / V::lanes * V::lanes;
         for (int64_t i = 0; i < n; i += rows) {
             const T* row[rows];
@@ -164,7 +169,7 @@ struct ByColumn {
 
 // By differences: slower, and exact where centres lie so far out that |c|^2 - 2 x.c has no digits left for their rows.
 template <class T>
-struct ByDifference {
+struct ByDifference final : NearestCentre<T> {
     using V = Vector<T>;
     int64_t d, k, padded;
     std::vector<T> packed;  // (vector of centres, column, lane)
@@ -186,7 +191,7 @@ struct ByDifference {
         return sum;
     }
 
-    void find(int64_t n, const T* x, int32_t* nearest) const {
+    void find(int64_t n, const T* x, int32_t* nearest) const override {
         for (int64_t i = 0; i < n; i++) {
             T least = infinity<T>;
             nearest[i] = 0;
@@ -300,9 +305,9 @@ void add_strip(int64_t m, int64_t d, int64_t k, const T* x, const double* w, con
     }
 }
 
-template <class T, class Search>
-int64_t run(const Search& search, int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres,
-            double* moments, int32_t* labels, T* nearest) {
+template <class T>
+[[gnu::noinline]] int64_t run(const NearestCentre<T>& search, int64_t n, int64_t d, int64_t k, const T* x, const double* w,
+                              const T* centres, double* moments, int32_t* labels, T* nearest) {
     if (moments) std::fill(moments, moments + k * (d + 2), 0.0);
     const bool grouped = d >= 64 && k <= strip;
     std::vector<int32_t> head(grouped ? k : 0);
@@ -361,7 +366,7 @@ int64_t assign(int64_t n, int64_t d, int64_t k, const T* x, const double* w, con
                int32_t* labels, T* nearest) {
     constexpr int64_t lanes = Vector<T>::lanes;
     constexpr int widest = registers == 32 ? 4 : 2;
-    auto go = [&](const auto& search) {
+    auto go = [&](const NearestCentre<T>& search) {
         const std::vector<int32_t> before(labels, labels + n);
         const int64_t changed = run(search, n, d, k, x, w, centres, moments, labels, nearest);
         if (!is_blurred(n, d, k, x, w, centres, moments, labels)) return changed;
@@ -369,8 +374,10 @@ int64_t assign(int64_t n, int64_t d, int64_t k, const T* x, const double* w, con
         return run(ByDifference<T>(d, k, centres), n, d, k, x, w, centres, moments, labels, nearest);
     };
     if (d >= 64 && k <= 32) {
-        if constexpr (registers == 32) return go(ByColumn<T, 4, 5>(d, k, centres));
-        return go(ByColumn<T, 3, 4>(d, k, centres));
+        if constexpr (registers == 32)
+            return go(ByColumn<T, 4, 5>(d, k, centres));
+        else
+            return go(ByColumn<T, 3, 4>(d, k, centres));
     }
     if (k <= lanes) return go(ByCentre<T, 8, 1>(d, k, centres));
     if (k <= 2 * lanes || widest == 2) return go(ByCentre<T, 6, 2>(d, k, centres));

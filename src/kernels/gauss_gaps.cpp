@@ -16,8 +16,7 @@ struct Patterns {
     std::vector<int64_t> first, rows;
 };
 
-template <class T>
-Patterns patterns(int64_t n, int64_t d, const T* x) {
+Patterns patterns(int64_t n, int64_t d, const double* x) {
     size_t room = 64;
     while (room < size_t(2 * n)) room *= 2;
     std::vector<int32_t> places(room, -1), number(n);
@@ -158,8 +157,8 @@ GaussTotals prior_pass(int64_t k, const double* weights, double mass, double bet
 
 }  // namespace
 
-template <class T>
-bool gauss_gaps(int64_t n, const T* x, const double* w, const GaussMixture& g, double beta, double* moments,
+template <>
+bool gauss_gaps(int64_t n, const double* x, const double* w, const GaussMixture& g, double beta, double* moments,
                 GaussTotals* totals) {
     const int64_t k = g.k, d = g.d, width = 2 + d + second_moments(d, g.type);
     const bool matrix = g.type == Covariance::full || g.type == Covariance::tied;
@@ -232,7 +231,10 @@ bool gauss_gaps(int64_t n, const T* x, const double* w, const GaussMixture& g, d
     return true;
 }
 
-template bool gauss_gaps<float>(int64_t, const float*, const double*, const GaussMixture&, double, double*, GaussTotals*);
-template bool gauss_gaps<double>(int64_t, const double*, const double*, const GaussMixture&, double, double*, GaussTotals*);
+template <>
+bool gauss_gaps(int64_t n, const float* x, const double* w, const GaussMixture& g, double beta, double* moments,
+                GaussTotals* totals) {
+    return gauss_gaps(n, std::vector<double>(x, x + n * g.d).data(), w, g, beta, moments, totals);
+}
 
 }  // namespace majorant::MAJORANT_ISA
