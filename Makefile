@@ -8,7 +8,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 WAITS := slow or browser or cluster or site
 
-.PHONY: demo test lint check seconds test-all test-rest test-isa test-sanitizers docs bench release-check wheels oldest kernels clean
+.PHONY: demo test lint check seconds test-all test-rest test-isa test-sanitizers docs bench release-check wheels oldest extras kernels clean
 
 demo:
 	$(MAKE) --no-print-directory -j 2 kernels $(VENV)/installed-cli
@@ -92,6 +92,12 @@ wheels: $(BIN)/python
 oldest: kernels $(VENV)-oldest/installed
 	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope -W default $(addprefix --ignore=tests/,\
 	    data/test_cluster.py test_architecture.py test_docs.py test_peers_script.py typing)
+
+# Each extra alone, and all together, has to resolve within a minute.
+EXTRAS := cli formula excel dask test docs bench
+extras: $(BIN)/python
+	set -e; for extras in $(EXTRAS) "$$(echo $(EXTRAS) | tr ' ' ,)"; do echo "$$extras"; \
+	    timeout 60 $(BIN)/python -m pip install --dry-run --quiet ".[$$extras]"; done
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'majorant needs Python 3.11 or newer; this is ' + sys.version"
