@@ -258,18 +258,21 @@ class MixtureEstimator(FittedMixture):
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
         """Return the race of mixtures on rows in memory."""
-        return MixtureContest(
-            mixture=Mixture(self._density(), law, int(self.n_components), float(self.beta)),
+        mixture = Mixture(self._density(), law, int(self.n_components), float(self.beta))
+        contest = MixtureContest(
+            mixture=mixture,
             columns=rows.columns,
             points=self._points(rows),
             weights=rows.weights,
-            plan=self._plan().at(self.effort),
+            plan=self._plan(),
             tol=self._tolerance,
             max_iter=int(self.max_iter),
             data=lambda *columns, weights: Chunks(blocks_of(columns, weights, rows.groups), n_jobs=self.n_jobs),
             least_size=self.least_size,
             row_weight=rows.row_weight,
         )
+        contest.plan = contest.plan.within(contest.n_raced * mixture.n_parameters).at(self.effort)
+        return contest
 
     def _points(self, rows: Rows) -> Array:
         """Return the rows as starts see them: numbers of like spread, none missing."""

@@ -112,6 +112,11 @@ class MixtureContest:
         return self.mixture.law.rows_are_units and len(self.weights) > SAMPLED
 
     @property
+    def n_raced(self) -> int:
+        """Rows, or units of them, over which the race goes."""
+        return SAMPLE if self.is_sampled else len(self.weights)
+
+    @property
     def note(self) -> str:
         return f", on {SAMPLE} of {len(self.weights)} rows first" if self.is_sampled else ""
 
