@@ -124,8 +124,9 @@ def test_narrow_groups_are_searched_in_coordinates_in_which_they_count_at_once()
 
 
 @pytest.mark.parametrize("apart", [1.0, 0.4])
-def test_wide_tables_are_searched_by_a_few_likely_starts(apart: float) -> None:
+def test_wide_tables_are_searched_by_a_few_likely_starts(apart: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step costs much, and runs end near where they begin: eight likely starts do as well as a peer's ten."""
+    monkeypatch.setattr("majorant.search.effort.BULK", 2e5)
     draws = np.random.default_rng(0)
     own, centres = np.arange(500) % 3, apart * draws.normal(size=(3, 30))
     X = centres[own] + draws.normal(size=(500, 30))

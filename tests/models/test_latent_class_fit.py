@@ -301,8 +301,9 @@ def test_numbers_of_classes_are_compared_in_one_table(gated: bool) -> None:
         assert told["log_likelihood"][i] == pytest.approx(fit.log_likelihood_, rel=1e-9)
 
 
-def test_a_round_has_fewer_starts_where_tables_are_wide() -> None:
+def test_a_round_has_fewer_starts_where_tables_are_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight, not twenty-four, which find four classes of 80 items."""
+    monkeypatch.setattr("majorant.search.effort.BULK", 2e5)
     draws, own = np.random.default_rng(0), np.arange(2000) % 4
     X = (draws.random((2000, 80)) < draws.uniform(0.05, 0.95, (4, 80))[own]).astype(int)
     model = mj.LatentClassAnalysis(4, effort="fast", random_state=0).fit(X)
