@@ -217,7 +217,27 @@ def _sweep(of: Any, shares: Array, cost: Array, w: Array, *length: int) -> None:
     of.sweep(shares, cost, 2.0, None, None, True, 5, np.arange(n), *planes, w.copy())
 
 
-FAMILIES = [rows_cases, swap_cases, gauss_cases, regression_cases, box_cases, chain_cases, planes_cases]
+def answer_cases(kernels: Any) -> Cases:
+    """Regressions of every family, and categorical items."""
+    random, n = np.random.default_rng(7), 3_000
+    columns, y, trials = random.normal(size=(4, n)), random.poisson(3, n) + 1.0, np.full(n, 20.0)
+    models = 0.1 * random.normal(size=(3, 4)), np.full(3, 0.7)
+    q, sums, out = random.random((3, n)), np.empty((3, 16)), np.empty((3, n))
+    for family, name in enumerate(("gaussian", "student", "poisson", "binomial", "gamma")):
+        given = family, 4.0, columns, y, None, trials, *models
+        yield f"response_losses {name}", partial(kernels.response_losses, *given, out)
+        yield f"response_sums {name}", partial(kernels.response_sums, *given, q, sums)
+    codes = (random.integers(0, 4, (n, 10)) + 4 * np.arange(10)).astype(np.int32)
+    for k in (3, 8, 20):
+        start = np.full(k, 1 / k), random.dirichlet(np.ones(4), (k, 10)).reshape(k, 40)
+        yield f"category_em k={k}", partial(_item_em, kernels, codes, *start)
+
+
+def _item_em(kernels: Any, codes: Array, *start: Array) -> None:
+    kernels.category_em(codes, 4 * np.arange(11), None, 0.0, *(part.copy() for part in start), np.empty(15))
+
+
+FAMILIES = [rows_cases, swap_cases, gauss_cases, regression_cases, box_cases, chain_cases, planes_cases, answer_cases]
 
 
 def measure(path: str, repeats: int) -> dict[str, float]:
