@@ -176,7 +176,7 @@ private:
     };
 
     static constexpr int64_t chunk = 256;
-    static constexpr double hopeless = 3.0;  // local steps end when this many like the last would not bring the objective back
+    static constexpr double hopeless = 1.0;  // local steps end when this many like the last would not bring the objective back
 
     Assignment<T> a_;
     const int64_t d_;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -269,3 +270,16 @@ def test_clusters_in_many_columns_are_split_and_merged(seed: int) -> None:
     means = np.array([X[own == j].mean(axis=0) for j in range(60)])
     found = np.mean([search(X, 60, seed=random_state).objective for random_state in range(3)])
     assert found <= 1.002 * float(((X - means[own]) ** 2).sum())
+
+
+def test_large_data_are_polished_as_long_as_it_pays() -> None:
+    measure = empirical_measure(np.random.default_rng(0).normal(size=(5000, 20)))
+    plan = SwapPlan(perturbations=0, returns=0, patience=3)
+    whole, part = (
+        swap_search(measure.points, measure.weights, 10, seed=0, effort=replace(plan, least=least))
+        for least in (0.0, 1e-4)
+    )
+    assert whole.converged
+    assert part.converged
+    assert whole.objective < part.objective < 1.01 * whole.objective
+    check_result(measure.points, measure.weights, 10, whole)

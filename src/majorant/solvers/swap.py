@@ -53,25 +53,28 @@ class SwapPlan:
         Relative decrease of a Lloyd step below which a descent ends.
     sweeps : int
         Largest number of passes of single moves at the end of a descent.
+    least : float
+        Relative decrease of twenty Lloyd steps below which the last polish ends.
     """
 
     perturbations: int
     returns: int
     starts: int = 1
     patience: int = 10
-    brief: int = 3
+    brief: int = 2
     accepted: float = 1e-7
     progress: float = 1e-5
     settle: float = 1e-5
     sweeps: int = 5
+    least: float = 0.0
 
 
-EFFORTS = {"fast": SwapPlan(0, 0, patience=6), "default": SwapPlan(40, 4, 3), "best": SwapPlan(600, 20, 3, brief=10)}
+EFFORTS = {"fast": SwapPlan(0, 0, patience=6), "default": SwapPlan(50, 4, 3), "best": SwapPlan(600, 20, 3, brief=10)}
 
 BULK = 3e5
 """Points times centres times columns above which there are fewer starts and perturbations."""
-WIDE, MANY = 10, 100
-"""Columns above which, and centres below which, perturbations cost more beside a start: there are fewer by default."""
+FIRST, EACH = 10, 0.7
+"""Perturbations by default: these, and so many more for each centre; up to twice as many on fewer than 1000 points."""
 FINE = 4_000_000
 """Points times centres above which rounds of tiny decrease count as failed."""
 
@@ -91,7 +94,7 @@ class SwapResult:
     n_rounds : int
         Number of rounds of swaps, including failed ones.
     converged : bool
-        Whether no Lloyd step and no move of a single point improves the solution.
+        Whether no Lloyd step and no move of a single point improves the solution; on large data, by 1e-5.
     steps : list of float
         The objective from the first centres to the last ones: it never rises.
     optima : list of (str, float)
@@ -130,9 +133,9 @@ def swap_search(
     seed : int
         Seed of all random draws.
     effort : {"fast", "default", "best"} or SwapPlan
-        "fast": one start, no perturbations. "default": three starts and at most 40 perturbations, fewer once four (or
-        k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do. Above 300,000
-        points x centres x columns, one start and fewer perturbations.
+        "fast": one start, no perturbations. "default": three starts and at most 50 perturbations, fewer with few
+        centres or once four (or k) descents reach the same optimum. "best": three starts and at most 600, fewer once
+        twenty do. Above 300,000 points x centres x columns, one start and fewer perturbations.
     max_passes : int
         Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
     on_sphere : bool
@@ -203,7 +206,7 @@ def swap_search(
                 callback(best)
     if is_stopped():
         search.restore()
-    converged = not is_stopped() and _repeat(lambda: search.polish(1), max_passes)
+    converged = not is_stopped() and _repeat(lambda: _polished(search, plan.least), max_passes)
     centres = np.empty((k, points.shape[1]))
     labels = np.empty(n, dtype=np.int32)
     search.write_centres(centres)
@@ -220,19 +223,19 @@ def _plan(effort: str | SwapPlan, n: int, d: int, k: int) -> SwapPlan:
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {list(EFFORTS)} or a SwapPlan; got {briefly(effort)}")
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
-    made = plan.perturbations * share
+    made = float(plan.perturbations)
     if effort == "default":
-        made *= min(1.0, max(share * math.sqrt(min(1.0, WIDE / max(d, 1))), k / MANY))
+        made = min(made, (FIRST + EACH * k) * min(max(1.0, math.sqrt(1000 / n)), 2.0))
     plan = replace(
         plan,
-        perturbations=math.ceil(made),
+        perturbations=math.ceil(made * share),
         returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
         starts=plan.starts if share == 1 else 1,
         patience=min(max(plan.patience, k // 20), k + 2),  # with few centres there are few swaps
-        brief=plan.patience if 20 * n * k * d < BULK else max(plan.brief, k // 8),
+        brief=plan.patience if 20 * n * k * d < BULK else max(plan.brief, k // 10),
     )
     if share < 0.5:
-        plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1)
+        plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1, least=1e-5)
     return plan if n * k < FINE else replace(plan, accepted=1e-6, progress=1e-4)
 
 
@@ -250,6 +253,11 @@ def _descend(search: _kernels.SwapSearch, plan: SwapPlan, size: int, *, lloyd: b
         pass
     settle(plan.settle)
     _repeat(lambda: search.single_moves(1) == 0, plan.sweeps)
+
+
+def _polished(search: _kernels.SwapSearch, least: float) -> bool:
+    before = search.objective
+    return search.polish(1) or before - search.objective < least * before
 
 
 def _repeat(piece: Callable[[], bool], most: int) -> bool:

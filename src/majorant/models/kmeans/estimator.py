@@ -87,7 +87,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         optimum nearest to their start, and here are the same code, which also runs for sparse rows of more than eight
         million entries, zeros included, with `bounds`, and from any `init` but "auto" and "k-means++".
     effort : {"fast", "default", "best"}, default="default"
-        How long the swap search goes on: one start and no perturbations; three starts and at most 40 perturbations;
+        How long the swap search goes on: one start and no perturbations; three starts and at most 50 perturbations;
         or at most 600 (on large data one start and fewer perturbations). It stops early when starts and perturbations
         keep leading to the same optimum.
     metric : {"euclidean", "cosine"}, default="euclidean"
