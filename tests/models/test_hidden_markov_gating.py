@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 import majorant as mj
 from majorant.report import Run, report
@@ -235,3 +236,27 @@ def test_steps_that_never_happen_are_no_separation_and_leave_the_others_their_er
     errors = model.standard_errors(y, gating=z)["gating_coef"]
     np.testing.assert_array_equal(np.isfinite(errors[open_steps]).all(axis=1), happens[open_steps])
     assert (errors[open_steps & happens] < 0.6).all()
+
+
+def test_a_covariate_that_separates_is_named_beside_a_state_that_is_never_left() -> None:
+    """The logit of leaving runs to minus infinity whatever the covariates, far beyond that of the rare covariate."""
+    draws, length = np.random.default_rng(0), 10
+    animal, x, rare = np.repeat(np.arange(80), length), draws.normal(size=800), draws.random(800) < 0.02
+    moves, states = draws.random(800) < 0.5 * rare, np.zeros(800, dtype=int)
+    for t in range(1, 800):
+        states[t] = t % length and (states[t - 1] or int(moves[t]))
+    y = (9.0 * states + draws.normal(size=800))[:, None]
+    given = {"groups": animal, "gating": np.column_stack([x, rare])}
+    model = mj.HiddenMarkovModel(2, random_state=0, effort="fast")
+    with pytest.warns(ConvergenceWarning, match="Gating by z2 separates the steps"):
+        model.fit(y, **given)
+    labels = model.predict(y, **given)
+    first = labels[0]
+    assert ((labels == first) == (states == 0)).all()
+    errors = model.standard_errors(y, **given)["gating_coef"]
+    at_risk = np.flatnonzero(rare & (np.arange(800) % length > 0) & (np.roll(states, 1) == 0))
+    logit = LogisticRegression(C=np.inf, tol=1e-10).fit(x[at_risk, None], states[at_risk])
+    design, p = np.column_stack([np.ones(len(at_risk)), x[at_risk]]), logit.predict_proba(x[at_risk, None])[:, 1]
+    expected = x.std() * np.sqrt(np.linalg.inv(design.T @ (design * (p * (1 - p))[:, None]))[1, 1])
+    np.testing.assert_allclose(errors[first, 1 - first], [np.nan, expected, np.nan], rtol=0.01)
+    assert np.isnan(errors[1 - first, first]).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from majorant.laws.chain import FLOOR, given_row, of_possible_rows, offsets_of, 
 from majorant.laws.independent import weighted
 from majorant.registry import value_class
 
+LEAST_STEPS = 1e-6
+"""Expected number of steps from a state to another from which on they happen; else it may be zero."""
 LONGEST_STEP = 3.0
 """Largest change of a coefficient in one step, in logits: covariates should be standardised."""
 
@@ -248,6 +251,16 @@ class GatedChain:
             out[:, at : at + size, at : at + size] = own
             at += size
         return out
+
+    def pairs_of_steps(self, statistics: Array) -> list[tuple[int, int]]:
+        """Return which two logits are of steps from one state that both happen, in the order of `information`.
+
+        That of staying is -1.
+        """
+        happens = self._parts(statistics)[1][0] > LEAST_STEPS
+        k, at = len(happens), self._open(len(happens))
+        place = np.where(at, np.cumsum(at).reshape(k, k) - 1, -1)
+        return [pair for i in range(k) for pair in combinations(place[i, happens[i]].tolist(), 2)]
 
     def even(self, phi: StepLogits) -> StepLogits:
         """Return the chain with equal probabilities of all steps."""

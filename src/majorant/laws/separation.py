@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,13 @@ def separated(on: OnData, theta: Parameters[Any, Any], names: Sequence[str]) -> 
     directions = unbounded_directions(on, theta)
     if not directions.size:
         return ""
-    law: Any = on.mixture.law
+    law, seen, _, _ = _information(on, theta)
+    assert law is not None
     at = law.vector(theta.law)[0][-len(directions) :]
-    while isinstance(law, Around):
-        law = law.law
-    if not isinstance(law, GatedChain):
+    if isinstance(law, Gated):
         return of_separated(directions, at, names)
-    found = separating(directions, at, names, np.eye(1 + len(names)), beside_constant=True)
+    pairs = law.pairs_of_steps(seen.statistics.law)
+    found = separating(directions, at, names, np.eye(1 + len(names)), pairs)
     return (
         f"Gating by {found} separates the steps of the states: from some rows on a state is certain, or impossible, so "
         "coefficients of the gating run to infinity. Where they stopped is no estimate; they have no standard errors "
@@ -151,14 +152,24 @@ def of_separated(directions: Array, at: Array, names: Sequence[str], transform: 
 
 
 def separating(
-    directions: Array, at: Array, names: Sequence[str], to_user: Array, *, beside_constant: bool = False
+    directions: Array,
+    at: Array,
+    names: Sequence[str],
+    to_user: Array,
+    pairs: Iterable[tuple[int, int]] | None = None,
 ) -> str:
-    """Name the covariates that separate the states; see `of_separated`.
+    """Name the covariates that separate any two states; see `of_separated`.
 
-    With `beside_constant` only those that have a part as large as the constant, which diverges alone where a state
-    never comes.
+    `pairs` are the logits between which they may decide, of those in `at` in their order, -1 for that of zero; by
+    default all.
     """
-    led = (directions @ (directions.T @ at)).reshape(-1, to_user.shape[1])
-    part = np.abs(to_user @ led.T).max(axis=1)
-    least = LEAST_PART * (part if beside_constant else part[1:]).max()
-    return ", ".join(name for name, own in zip(names, part[1:], strict=True) if own >= least)
+    width = to_user.shape[1]
+    led = np.vstack([directions, np.zeros((width, directions.shape[1]))]).reshape(-1, width, directions.shape[1])
+    ended = np.concatenate([at, np.zeros(width)]).reshape(-1, width)
+    named = np.zeros(len(names), dtype=bool)
+    for a, b in combinations(range(len(led)), 2) if pairs is None else pairs:
+        own, size, _ = np.linalg.svd(led[a] - led[b], full_matrices=False)
+        own = own[:, size > LEAST_PART]  # else this pair is not separated
+        part = np.abs(to_user @ (own @ (own.T @ (ended[a] - ended[b]))))[1:]
+        named |= (part > 0) & (part >= LEAST_PART * part.max())
+    return ", ".join(name for name, is_named in zip(names, named, strict=True) if is_named)
