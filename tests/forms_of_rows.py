@@ -117,7 +117,9 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "None": (lambda: with_cell(None, object), "NaN"),
     "pd.NA": (lambda: pd.DataFrame(ROWS, columns=NAMES).astype("Int64").mask(ROWS > 95), "NaN"),
-    "pd.NA object": (lambda: with_cell(pd.NA, object), "NA|NaN"),
+    "pd.NA object": (lambda: with_cell(pd.NA, object), "NaN"),
+    "pd.NA in a list": (lambda: with_cell(pd.NA, object).tolist(), "NaN"),
+    "pd.NA in pandas objects": (lambda: pd.DataFrame(with_cell(pd.NA, object), columns=NAMES), "NaN"),
     "polars null": (polars_with_null, "NaN"),
     "no rows": (lambda: ROWS[:0], r"0 sample\(s\)"),
     "no columns": (lambda: ROWS[:, :0], r"0 feature\(s\)"),
@@ -184,12 +186,17 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a duration among objects": (lambda: with_cell(np.timedelta64(3, "D"), object), "row 4, column 1 of X is .*3"),
     "NaT among objects": (lambda: with_cell(pd.NaT, object), "row 4, column 1 of X is NaT"),
     "lists of dates": (lambda: list(map(list, ROWS.astype("M8[D]"))), "dates or durations"),
+    "a period in a list": (lambda: with_cell(pd.Period("2020"), object).tolist(), "row 4, column 1 of X is .*2020"),
+    "an offset among objects": (
+        lambda: with_cell(pd.offsets.Day(3), object),
+        "row 4, column 1 of X is .*a date or duration",
+    ),
     "a huge whole number": (lambda: with_cell(10**400, object), "row 4, column 1 of X is a whole number .* too large"),
     "masked": (lambda: np.ma.masked_less(ROWS.astype(float), 95), "masked cells"),
     "a list of masked rows": (lambda: list(np.ma.masked_less(ROWS.astype(float), 95)), "masked cells"),
 }
 
-TEXT = {"pd.NA object", "words", "pandas categories", "polars categories"}
+TEXT = {"pd.NA object", "pd.NA in a list", "pd.NA in pandas objects", "words", "pandas categories", "polars categories"}
 """What a model that takes text reads: NA is a missing cell, words are levels."""
 
 DEGENERATE: dict[str, tuple[Callable[[], NDArray[Any]], int]] = {

@@ -33,7 +33,8 @@ def trees() -> dict[str, ast.Module]:
 
 
 LAYERS = [
-    {"_kernels", "_atomic", "_cells", "_frames", "_numbers", "_order", "_progress", "_told", "registry"},
+    {"_numbers"},
+    {"_kernels", "_atomic", "_cells", "_frames", "_order", "_progress", "_told", "registry"},
     {"_validation"},
     {"energy", "formulas", "data"},
     {"engine"},

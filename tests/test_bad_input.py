@@ -136,7 +136,7 @@ def test_wrong_rows_are_refused_by_predict(model: type[Any], case: str) -> None:
         if got == "NaN" and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
             assert np.isfinite(predicted(reference(model), rows())).all()
             return
-        if case == "pd.NA object" and card_of(model).takes_text:
+        if case.startswith("pd.NA ") and card_of(model).takes_text:
             assert np.isfinite(predicted(reference(model), rows())).all()
             return
         with pytest.raises((ValueError, TypeError), match=refusal(model, case, got)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,12 @@ import pytest
 
 import majorant as mj
 
-from .estimators import ESTIMATORS, make, target
+from .estimators import ESTIMATORS, ROWS, N, make, reference, target
+
+
+def parameters_of(model: type[Any], method: str) -> Any:
+    return signature(getattr(model, method)).parameters if hasattr(model, method) else ()
+
 
 WRONG: list[tuple[str, Any]] = [
     ("n_init", 0),
@@ -44,6 +50,21 @@ def test_wrong_parameters_are_refused_by_name(model: type[Any], name: str, value
         estimator.fit(np.arange(60.0).reshape(20, 3), target(model, 20))
     assert repr(value) in str(error.value) or f"{value:g}" in str(error.value)
     assert vars(estimator) == before
+
+
+@pytest.mark.parametrize("n", [10**400, 10**30, 2**63, 10**12])
+@pytest.mark.parametrize(
+    ("model", "method", "name"),
+    [
+        *((model, "sample", "n_samples") for model in ESTIMATORS if "n_samples" in parameters_of(model, "sample")),
+        *((model, "forecast", "n_steps") for model in ESTIMATORS if hasattr(model, "forecast")),
+        *((model, "bootstrap", "n_resamples") for model in ESTIMATORS if hasattr(model, "bootstrap")),
+    ],
+)
+def test_more_than_memory_holds_is_refused(model: type[Any], method: str, name: str, n: int) -> None:
+    rows = {"sample": (), "forecast": (ROWS,), "bootstrap": (ROWS, target(model, N))}[method]
+    with pytest.raises(ValueError, match=rf"{name}=[0-9.]+ would take more memory than there is"):
+        getattr(reference(model), method)(*rows, **{name: n})
 
 
 @pytest.mark.parametrize(

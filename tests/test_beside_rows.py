@@ -50,7 +50,7 @@ def fit(cls: type[Any], **beside: Any) -> Any:
 @pytest.mark.parametrize(("cls", "name"), ARGUMENTS)
 def test_masked_entries_are_refused_by_name(cls: type[Any], name: str) -> None:
     values = np.ma.masked_array(BESIDE[name], mask=np.arange(len(BESIDE[name])) == len(BESIDE[name]) - 1)
-    with pytest.raises(ValueError, match=f"{name} is a masked array with 1 masked cells"):
+    with pytest.raises(ValueError, match=f"{name} is a masked array with 1 masked cell"):
         fit(cls, **{name: values})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,3 +81,50 @@ def test_a_length_out_of_range_is_refused(n: int) -> None:
     with pytest.raises(ValueError, match="n must be"):
         metrics.mean_average_precision([[1, 1]], n=n)
     assert metrics.mean_average_precision([[1, 1]], n=2) == 1.0
+
+
+TABLE = np.array([[2.0, 1.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 2.0]])
+FRAME = pd.DataFrame(TABLE, index=[7, 8, 9])
+PAIRS = {  # both tables of each function, and their names
+    metrics.average_precision: ("relevant", "n_relevant", [3, 3, 3]),
+    metrics.mean_average_precision: ("relevant", "n_relevant", [3, 3, 3]),
+    metrics.class_profiles: ("latents", "y", [1, 2, 1]),
+    metrics.mean_pairwise_kl: ("latents", "y", [1, 2, 1]),
+}
+
+
+def called(function: Any, first: Any, second: Any) -> Any:
+    return function(first, second) if PAIRS[function][1] == "y" else function(first, n_relevant=second)
+
+
+@pytest.mark.parametrize("function", PAIRS)
+def test_what_is_no_number_is_refused(function: Any) -> None:
+    first, second, values = PAIRS[function]
+    numbers = "NaN or infinity" if first == "latents" else "NaN"
+    for wrong, error, said in [
+        (TABLE.astype("M8[D]"), TypeError, "holds dates or durations"),
+        (TABLE.astype("m8[s]"), TypeError, "holds dates or durations"),
+        (np.ma.masked_equal(TABLE, 2), ValueError, "3 masked cells"),
+        (np.where(TABLE > 1, np.nan, TABLE), ValueError, f"contains {numbers}"),
+        ([*TABLE.astype(str).tolist()[:2], ["a", "b", "c"]], ValueError, "must hold numbers"),
+        (TABLE[0], ValueError, "shape|rows"),
+    ]:
+        with pytest.raises(error, match=f"{first} .*{said}" if "shape" not in said else said):
+            called(function, wrong, values)
+    for wrong, said in [(np.ma.masked_equal(values, values[0]), "masked cells?"), ([None, *values[1:]], "NaN|numbers")]:
+        with pytest.raises((ValueError, TypeError), match=f"{second}.*{said}"):
+            called(function, TABLE, wrong)
+
+
+@pytest.mark.parametrize("function", PAIRS)
+def test_rows_are_paired_by_their_names(function: Any) -> None:
+    first, second, values = PAIRS[function]
+    with pytest.raises(ValueError, match=f"rows of {second} .* those of {first} in another order: row 0 is 9 in"):
+        called(function, FRAME, pd.Series(values, index=[9, 8, 7]))
+    found = called(function, FRAME, pd.Series(values, index=[7, 8, 9]))
+    np.testing.assert_equal(found, called(function, TABLE, values))
+
+
+def test_levels_of_recall_are_numbers() -> None:
+    with pytest.raises(TypeError, match="recall holds dates or durations"):
+        metrics.mean_precision_at_recall(TABLE, np.array([0, 1], dtype="m8[s]"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from majorant._numbers import NumberFormat, counted, html_number, number_format, percent
+from majorant._numbers import NumberFormat, briefly, counted, html_number, number_format, percent
 
 
 @pytest.mark.parametrize(
@@ -80,3 +83,19 @@ def test_percent_and_counts() -> None:
     assert percent(0.448, 1) == "44.8 %"
     assert percent(0.00864, 2, "up") == "0.87 %"
     assert (counted(1, "start"), counted(2, "optimum", "optima")) == ("1 start", "2 optima")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.int64(36), "36"),
+        (np.float32(0.1), "0.1"),
+        (np.bool_(True), "True"),
+        (np.str_("red"), "'red'"),
+        ([np.float64(2.5), {np.int8(3): np.nan}], "[2.5, {3: nan}]"),
+        (np.datetime64("2020-01-02"), "2020-01-02"),
+        (date(2020, 1, 2), "2020-01-02"),
+    ],
+)
+def test_what_was_got_is_written_without_the_names_of_types(value: Any, text: str) -> None:
+    assert briefly(value) == text

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly, counted
+
 CODES = (-9, -99, -999, -9999, 999, 9999)
 """Numbers that files often have where a cell is missing."""
 
@@ -32,9 +34,10 @@ def code_for_missing(values: Iterable[Any]) -> int | None:
 def refuse_masked(values: Any, name: str) -> None:
     """Raise an error for masked cells, whose numbers would be taken as if they were there."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        found = counted(int(np.ma.getmaskarray(values).sum()), "masked cell")
         raise ValueError(
-            f"{name} is a masked array with {np.ma.getmaskarray(values).sum()} masked cells: make them NaN where the "
-            f"model takes missing cells, {name}.astype(float).filled(numpy.nan), or leave those rows out"
+            f"{name} is a masked array with {found}: make them NaN where the model takes missing cells, "
+            f"{name}.astype(float).filled(numpy.nan), or leave those rows out"
         )
 
 
@@ -52,6 +55,24 @@ def refuse_unread(values: Any, name: str) -> None:
             f"X is a {type(values).__name__}, which gives its rows only once: give "
             "majorant.open_rows(a function that returns one)"
         )
+
+
+def without_na(values: Any) -> Any:
+    """Return arrays, lists and pandas tables of objects with NaN where pandas' NA is, which is no float."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return values
+    if isinstance(values, pandas.DataFrame | pandas.Series):
+        of_objects = any(str(dtype) == "object" for _, dtype in _column_types(values))
+        return values.mask(values.isna()) if of_objects else values
+    try:
+        table = np.asarray(values) if isinstance(values, list | tuple) else values
+    except (ValueError, TypeError, OverflowError):  # no table, as others say
+        return values
+    if not isinstance(table, np.ndarray) or table.dtype != object:
+        return values
+    lost = np.array([cell is pandas.NA for cell in table.ravel()], dtype=bool).reshape(table.shape)
+    return np.where(lost, np.nan, table) if lost.any() else values
 
 
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
@@ -104,7 +125,7 @@ def _refuse_odd_objects(table: NDArray[np.object_], name: str) -> None:
     """Raise an error for dates, durations and whole numbers too large among objects."""
     cells = table.ravel().tolist()
     kinds = set(map(type, cells))
-    dates = tuple(kind for kind in kinds if issubclass(kind, _DATES))
+    dates = tuple(kind for kind in kinds if issubclass(kind, _DATES) or hasattr(kind, "freqstr"))  # pandas' periods
 
     def where(at: int) -> str:
         row, *column = np.unravel_index(at, table.shape)
@@ -113,8 +134,8 @@ def _refuse_odd_objects(table: NDArray[np.object_], name: str) -> None:
     if dates:
         at = next(i for i, cell in enumerate(cells) if isinstance(cell, dates))
         raise TypeError(
-            f"{where(at)} of {name} is {cells[at]!r}, a date or duration, not a number: give days since a date, for "
-            "example"
+            f"{where(at)} of {name} is {briefly(cells[at])}, a date or duration, not a number: give days since a date, "
+            "for example"
         )
     huge = (i for i, cell in enumerate(cells) if type(cell) is int and abs(cell) > sys.float_info.max)
     if int in kinds and (at := next(huge, -1)) >= 0:

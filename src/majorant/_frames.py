@@ -10,6 +10,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from majorant._numbers import briefly
+
 
 def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
     """Return a data frame of the given columns: pandas if it is installed, otherwise polars."""
@@ -60,9 +62,9 @@ def check_row_names(tables: Mapping[str, Any]) -> None:
         else:
             problem = f"the rows of {what} have other names than those of {first}"
             change = f"choose the same rows of both, or give the values of {what} alone, .to_numpy()"
+        shown = f"row {at} is {briefly(names[at])} in {what} and {briefly(expected[at])} in {first}"
         raise ValueError(
-            f"{problem}: row {at} is {names[at]!r} in {what} and {expected[at]!r} in {first}. Rows are paired by "
-            f"position: {change} where they already are in the order of {first}"
+            f"{problem}: {shown}. Rows are paired by position: {change} where they already are in the order of {first}"
         )
 
 

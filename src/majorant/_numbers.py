@@ -6,9 +6,12 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from reprlib import Repr
 from typing import Any, Literal
+
+import numpy as np
 
 Rounding = Literal["nearest", "down", "up"]
 
@@ -24,7 +27,18 @@ _OTHER_DECIMALS = 3
 _OBJECTIVE_DIGITS = 4
 _BOUND_DIGITS = 2
 _MOST_SHOWN = 10
-_BRIEF = Repr()
+
+
+class _Brief(Repr):
+    """Writes numbers and dates as what they are: 3, not np.int64(3)."""
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, np.number | np.bool_ | np.datetime64 | date | timedelta):
+            return str(x)
+        return super().repr1(x.item() if isinstance(x, np.generic) else x, level)
+
+
+_BRIEF = _Brief()
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxset = _BRIEF.maxfrozenset = _BRIEF.maxdict = _MOST_SHOWN
 _BRIEF.maxstring = _BRIEF.maxother = 200
 

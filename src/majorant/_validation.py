@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from majorant._cells import refuse_what_is_no_number
+from majorant._cells import refuse_what_is_no_number, without_na
 from majorant._numbers import briefly
 
 
@@ -28,6 +29,27 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
     if low is not None and value < low:
         raise ValueError(f"{name} must be at least {low}; got {briefly(value)}")
     return int(value)
+
+
+def check_count(name: str, value: Any, *, low: int = 1, width: int = 1) -> int:
+    """Return `value` as a whole number of things of `width` numbers each that fit into memory.
+
+    Raises
+    ------
+    TypeError
+        If it is not a whole number.
+    ValueError
+        If it is too small, or there is not so much memory.
+    """
+    n = check_integer(name, value, low=low)
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not told by this system
+        memory = 1 << 40
+    if 8 * n * max(width, 1) > memory:
+        there = f"{memory / 2**30:.0f} GB"
+        raise ValueError(f"{name}={briefly(n)} would take more memory than there is, {there}: ask for fewer at a time")
+    return n
 
 
 def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
@@ -171,7 +193,7 @@ def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         values = values.astype(object)
     missing = np.flatnonzero(is_missing(values))
     if len(missing):
-        raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
+        raise ValueError(f"groups has no name for row {missing[0]}: it is {briefly(values[missing[0]])}")
     if values.dtype.kind == "O":
         values = _of_one_kind(values)
     try:
@@ -231,7 +253,7 @@ def refuse_mixed(name: str, values: NDArray[Any], unit: str = "row") -> None:
     kinds = {i: _kind(values[i]) for i in known}
     for i in known:
         if kinds[i] != kinds[known[0]]:
-            shown = (f"{unit} {j} has {values[j]!r} ({kinds[j]})" for j in (known[0], i))
+            shown = (f"{unit} {j} has {briefly(values[j])} ({kinds[j]})" for j in (known[0], i))
             raise ValueError(f"{name} must hold names of one kind, all text or all numbers; {', '.join(shown)}")
     try:
         sorted(values[known].tolist())
@@ -250,7 +272,7 @@ def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
     from sklearn.utils.validation import validate_data as checked
 
     refuse_what_is_no_number(X, "X")
-    return checked(estimator, X, *target, **options)
+    return checked(estimator, without_na(X), *map(without_na, target), **options)
 
 
 @contextmanager

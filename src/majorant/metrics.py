@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
+from majorant._frames import check_row_names
 from majorant._numbers import briefly
-from majorant._validation import check_integer
+from majorant._validation import check_integer, exact_labels, refuse_missing_labels, refuse_mixed
 
 Array = NDArray[np.float64]
 
@@ -122,7 +124,7 @@ def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: A
     [1.0, 0.667]
     """
     hits, total = _checked(relevant, n_relevant)
-    levels = np.linspace(0, 1, 11) if recall is None else np.asarray(recall, dtype=np.float64)
+    levels = np.linspace(0, 1, 11) if recall is None else _numbers(recall, "recall")
     if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
         raise ValueError(f"recall must be a list of levels between 0 and 1, such as [0.5, 1.0]; got {briefly(recall)}")
     found = np.cumsum(hits, axis=1)
@@ -138,7 +140,8 @@ def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: A
 
 def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
     """Check relevance; return it as zeros and ones, with the number of relevant rows of each query."""
-    grades = np.asarray(relevant, dtype=np.float64)
+    check_row_names({"relevant": relevant, "n_relevant": n_relevant})
+    grades = _numbers(relevant, "relevant")
     if grades.ndim != 2 or not grades.size:
         raise ValueError(
             f"relevant must have a row per query and a column per rank; got an array of shape {grades.shape}"
@@ -147,7 +150,7 @@ def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
         raise ValueError("relevant contains NaN: write 0 where it is unknown whether a row is relevant")
     hits = (grades > 0).astype(np.float64)
     there = hits.sum(axis=1)
-    total = there if n_relevant is None else np.asarray(n_relevant, dtype=np.float64)
+    total = there if n_relevant is None else _numbers(n_relevant, "n_relevant")
     if total.shape != there.shape:
         raise ValueError(f"n_relevant must have one number for each of {len(there)} queries; got shape {total.shape}")
     odd = total[~np.isfinite(total) | (np.floor(total) != total)]
@@ -159,12 +162,20 @@ def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
     return hits, total
 
 
-def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
+def _numbers(values: Any, name: str) -> Array:
+    refuse_what_is_no_number(values, name)
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold numbers: {error}") from error
+
+
+def class_profiles(latents: Any, y: Any) -> tuple[NDArray[Any], Array]:
     """Average the representations of each class.
 
     Parameters
     ----------
-    latents : ndarray of shape (n_samples, n_components)
+    latents : array-like of shape (n_samples, n_components)
         From ``transform``.
     y : array-like of shape (n_samples,)
 
@@ -176,18 +187,38 @@ def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
 
     Raises
     ------
-    ValueError
-        If y does not have one label per row.
+    ValueError, TypeError
+        If y does not have one label per row, rows of both have other names, or cells are no numbers.
     """
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    if codes.shape != np.shape(latents)[:1]:
-        raise ValueError(f"y must have a label for each of {len(latents)} rows; got shape {np.shape(y)}")
-    sums = np.zeros((len(classes), np.shape(latents)[1]))
-    np.add.at(sums, codes, np.asarray(latents))
+    check_row_names({"latents": latents, "y": y})
+    table, labels = _finite(latents), _labels(y)
+    if labels.shape != table.shape[:1]:
+        raise ValueError(f"y must have a label for each of {len(table)} rows; got shape {np.shape(y)}")
+    refuse_missing_labels(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    sums = np.zeros((len(classes), table.shape[1]))
+    np.add.at(sums, codes, table)
     return classes, np.asarray(sums / np.bincount(codes)[:, None])
 
 
-def mean_pairwise_kl(latents: Array, y: Any) -> float:
+def _finite(latents: Any) -> Array:
+    table = _numbers(latents, "latents")
+    if table.ndim != 2:
+        raise ValueError(f"latents must have a row per sample and a column per component; got shape {table.shape}")
+    if not np.isfinite(table).all():
+        raise ValueError("latents contains NaN or infinity: leave such rows out")
+    return table
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    refuse_unread(y, "y")
+    refuse_masked(y, "y")
+    labels = np.asarray(exact_labels(y))
+    refuse_mixed("y", labels)
+    return labels
+
+
+def mean_pairwise_kl(latents: Any, y: Any) -> float:
     r"""Average the divergences between classes in a representation.
 
     From the latents of each row its smallest one is subtracted, and they are divided by their sum: a distribution over
@@ -196,7 +227,7 @@ def mean_pairwise_kl(latents: Array, y: Any) -> float:
 
     Parameters
     ----------
-    latents : ndarray of shape (n_samples, n_components)
+    latents : array-like of shape (n_samples, n_components)
         From ``transform`` of any model.
     y : array-like of shape (n_samples,)
 
@@ -216,7 +247,8 @@ def mean_pairwise_kl(latents: Array, y: Any) -> float:
     >>> round(mean_pairwise_kl([[2, 1, 0], [2, 0, 1], [0, 1, 2], [1, 0, 2]], ["a", "a", "b", "b"]), 3)
     0.693
     """
-    above = np.asarray(latents, dtype=np.float64)
+    check_row_names({"latents": latents, "y": y})
+    above = _finite(latents)
     above = above - above.min(axis=1, keepdims=True)
     most = above.max(axis=1, keepdims=True)
     shares = np.where(most > 0, above / np.where(most > 0, most, 1.0), 1.0)  # sums that cannot overflow

@@ -414,6 +414,7 @@ class TestEdges:
             ([[0, 1, 2]], {}, r"edges must be pairs of unit numbers, an array of integers of shape \(n_pairs, 2\)"),
             ([[0.0, 1.0]], {}, "edges must be pairs"),
             ([[-1, 1]], {}, "edges must be pairs"),
+            (np.array([[0, 1]], dtype="m8[s]"), {}, "edges must be pairs"),
             ([[0, 1], [2, 2]], {}, "edges link unit 2 with itself"),
             ([[0, 1]], {"weights": [-1.0]}, "finite and not negative; got -1$"),
             ([[0, 1]], {"weights": [np.nan]}, "finite and not negative"),

@@ -426,8 +426,8 @@ class TestPairConstraints:
 
     @pytest.mark.parametrize(
         "pairs",
-        [[[0, 1, 2]], [0, 1], [[0.0, 1.0]], [[-1, 0]], [["a", "b"]]],
-        ids=["triple", "flat", "real", "negative", "text"],
+        [[[0, 1, 2]], [0, 1], [[0.0, 1.0]], [[-1, 0]], [["a", "b"]], np.array([[0, 1]], dtype="m8[s]")],
+        ids=["triple", "flat", "real", "negative", "text", "durations"],
     )
     def test_pairs_of_numbers_are_needed(self, pairs: Any) -> None:
         with pytest.raises(ValueError, match=r"must_link must be pairs of unit numbers, an array of integers of shape"):

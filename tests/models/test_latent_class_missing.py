@@ -85,6 +85,16 @@ def test_missing_values_are_an_error_where_asked() -> None:
         model.covariate_effects(items, given)
     with pytest.raises(ValueError, match="1 of 400 rows has no outcome, the first row 7"):
         model.distal_outcome(items, np.where(np.arange(400) == 7, np.nan, y))
+    dates = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")[np.arange(400) % 2]
+    for wrong in (
+        dates,
+        dates.astype(object),
+        dates - dates[0],
+        pd.Categorical(dates),
+        list(pd.PeriodIndex(dates, freq="D")),
+    ):
+        with pytest.raises(TypeError, match=r"(y holds|row 0 of y is) .*dates? or duration"):
+            model.distal_outcome(items, wrong)
     with pytest.raises(ValueError, match="missing must be"):
         mj.LatentClassAnalysis(2, missing="keep").fit(items)
 

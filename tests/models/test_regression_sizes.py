@@ -153,6 +153,22 @@ def test_rows_on_one_line_exactly_are_said_to_be(seed: int) -> None:
         mj.RegressionMixture(2, random_state=0).fit(x, both)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "student", "gamma"])
+def test_rows_on_one_line_exactly_are_left_out_in_every_family(family: str) -> None:
+    """Nothing would admit them: the likelihood has no maximum there."""
+    random = np.random.default_rng(0)
+    x = random.uniform(0, 3, (150, 1))
+    level = np.where(np.arange(150) < 50, 2 + 0.7 * x[:, 0], 4 - 0.9 * x[:, 0])
+    rest = np.arange(150) >= 50
+    if family == "gamma":
+        y = np.exp(level) * np.where(rest, random.gamma(8, 1 / 8, 150), 1.0)
+    else:
+        y = level + np.where(rest, random.normal(size=150), 0.0)
+    with pytest.warns(ConvergenceWarning, match="a component fits 50 rows exactly"):
+        model = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y)
+    assert model.excluded_ is None and "would admit" not in str(model.summary())
+
+
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])
 def test_the_log_likelihood_of_rows_is_that_of_the_parameters(family: str) -> None:
     random = np.random.default_rng(4)

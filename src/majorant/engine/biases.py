@@ -334,7 +334,7 @@ def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.in
         raise ValueError(f"{wanted}; got rows of different lengths") from error
     if array.size == 0:
         return np.empty((0, 2), dtype=np.intp)
-    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":  # durations are integers to numpy
         raise ValueError(f"{wanted}; got {briefly(array)}" if array.size < 10 else f"{wanted}; got {_in_words(array)}")
     if array.min() < 0 or array.max() > np.iinfo(np.intp).max:
         raise ValueError(f"{wanted}; got {array.min() if array.min() < 0 else array.max()}")

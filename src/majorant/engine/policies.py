@@ -413,7 +413,7 @@ def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
     n, n_states = view.energies.shape
     array = np.asarray(q)
     name = type(bias).__name__
-    if array.shape == (n,) and np.issubdtype(array.dtype, np.integer):
+    if array.shape == (n,) and array.dtype.kind in "iu":
         if array.min() < 0 or array.max() >= n_states:
             raise ValueError(f"{name}.choose gave states from {array.min()} to {array.max()}; there are {n_states}")
         return array.astype(np.int32, copy=False)

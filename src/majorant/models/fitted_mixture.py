@@ -13,8 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
+    check_count,
     check_enough_rows,
-    check_integer,
     check_real,
     check_sample_weight,
     explained,
@@ -353,7 +353,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
                 f"{type(self).__name__} cannot be sampled from: its density {type(density).__name__} has no `drawn`"
             )
         given = next((len(part) for part in (groups, gating) if part is not None), 1)
-        n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
+        n = check_count("n_samples", given if n_samples is None else n_samples, width=self.n_features_in_ + 1)
         _, table, codes = self._law(n, groups, gating, None)
         codes = np.arange(n) if codes is None else codes
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))

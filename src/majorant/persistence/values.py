@@ -31,6 +31,15 @@ LARGEST = 1e150
 """Estimates have squares, but for those in units of the data."""
 IN_UNITS = ("means_", "cluster_centers_", "__center_", "prototypes_", "center_fits_", "intercept_", "y_mean_")
 """Ends of the names of estimates that are as large as the data are."""
+OF_ANY = {
+    "confusion_": "cc",
+    "labels_": "n",
+    "responsibilities_": "nk",
+    "class_weights_": "k",
+    "class_contrasts_": "kd",
+    **dict.fromkeys(("l2_path_", "penalty_path_", "loss_weight_path_"), "*2"),
+}
+"""Shapes of what models say of their fits, whichever models they are."""
 PROBABILITIES = ("probabilities_", "transitions_")
 """Ends of the names of estimates that lie between 0 and 1."""
 
@@ -80,13 +89,13 @@ def _check_columns(estimator: Any) -> None:
 def _check_shapes(estimator: Any, shapes: Mapping[str, str]) -> set[str]:
     """Refuse arrays whose shapes do not agree, and return the names of those that hold square matrices."""
     kind = getattr(estimator, "covariance_type_", getattr(estimator, "covariance_type", None))
-    sizes = {"1": 1, "d": int(estimator.n_features_in_)}
+    sizes = {"1": 1, "2": 2, "d": int(estimator.n_features_in_)}
     if hasattr(estimator, "classes_"):
         sizes["c"] = len(estimator.classes_)
     if getattr(estimator, "kernel_axes_", None) is None:
         sizes["m"] = sizes["d"]
     squares = set()
-    for name, text in {"classes_": "c", **shapes}.items():
+    for name, text in {"classes_": "c", **shapes, **OF_ANY}.items():
         if getattr(estimator, name, None) is None:
             continue
         found = np.shape(getattr(estimator, name))
@@ -102,6 +111,9 @@ def _check_shapes(estimator: Any, shapes: Mapping[str, str]) -> set[str]:
         sizes.update(_sizes_of(fitting[0], found, sizes) or {})
         if len(fitting[0]) > 1 and fitting[0][-1] == fitting[0][-2]:
             squares.add(name)
+    labels = np.asarray(getattr(estimator, "labels_", ()))
+    if labels.size and not 0 <= labels.min() <= labels.max() < sizes.get("k", labels.size):
+        raise SavedModelError(f"its labels_ are from {labels.min():g} to {labels.max():g}, and there are no such parts")
     return squares
 
 

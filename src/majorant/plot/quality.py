@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._numbers import briefly
 from majorant.plot.style import GREY, INK, axes, colour, rows_as_fitted, tidy
 from majorant.results.silhouettes import clusters_directions, measure_silhouettes
 
@@ -123,10 +124,10 @@ def roc(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     present = np.unique(truth)
     if len(unknown := np.setdiff1d(present, model.classes_)):
         raise ValueError(
-            f"y holds {unknown[0]!r}, which is no class of the fit ({', '.join(map(str, model.classes_))})"
+            f"y holds {briefly(unknown[0])}, which is no class of the fit ({', '.join(map(str, model.classes_))})"
         )
     if len(present) < 2:
-        raise ValueError(f"a ROC curve needs rows of two classes; all of y is {present[0]!r}")
+        raise ValueError(f"a ROC curve needs rows of two classes; all of y is {briefly(present[0])}")
     ax = axes(ax)
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8)
     for at in range(n) if n > 2 else [n - 1]:

@@ -81,7 +81,7 @@ def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[in
     for feature in given:
         if isinstance(feature, str):
             if feature not in names:
-                raise ValueError(f"the model has no feature {feature!r}; it has {', '.join(names[:20])}")
+                raise ValueError(f"the model has no feature {briefly(feature)}; it has {', '.join(names[:20])}")
             feature = names.index(feature)
         if not -len(names) <= feature < len(names):
             raise ValueError(f"feature {feature} is out of range: the model has {len(names)} features, from 0")

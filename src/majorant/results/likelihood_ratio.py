@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array
 from majorant._frames import check_row_names, data_frame
 from majorant._numbers import counted
 from majorant._told import Told
-from majorant._validation import check_groups, check_integer, check_sample_weight, is_missing
+from majorant._validation import check_count, check_groups, check_integer, check_sample_weight, is_missing
 from majorant.formulas import is_table
 from majorant.registry import ModelCard, card_of
 
@@ -157,7 +157,7 @@ def likelihood_ratio_test(
     if card.objective_name != "log-likelihood" or not hasattr(type(est), "sample"):
         raise TypeError(f"{type(est).__name__} has no likelihood that can be sampled from: there is no such test of it")
     size = int(card.size_of(est)) if n_components is None else check_integer("n_components", n_components, low=1)
-    check_integer("n_resamples", n_resamples, low=1)
+    check_count("n_resamples", n_resamples)
     unknown = [name for name in fit_parameters if name not in signature(est.sample).parameters]
     if unknown:
         raise TypeError(f"{type(est).__name__}.sample takes no {unknown[0]}: no data with it can be drawn from the fit")

@@ -20,7 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from majorant._frames import data_frame
 from majorant._numbers import counted, plural_of
 from majorant._told import Told
-from majorant._validation import check_choice, check_integer, check_sample_weight
+from majorant._validation import check_choice, check_count, check_sample_weight
 from majorant.data.chunks import Block as Rows
 from majorant.data.chunks import Chunks
 from majorant.registry import card_of
@@ -284,7 +284,7 @@ def stability(
     (150,)
     """
     card = card_of(est)
-    check_integer("n_runs", n_runs, low=1)
+    check_count("n_runs", n_runs)
     if resample is not None:
         check_choice("resample", resample, ["bootstrap"], or_else=" or None")
         if card.in_order:

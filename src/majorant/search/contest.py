@@ -27,6 +27,11 @@ BATCH = 1 << 21
 SAMPLED = 10_000
 """Rows from which on starts race on a sample."""
 SAMPLE = 3_000
+TWINS = "two components are the same: fewer do as well"
+SAME_DENSITY = 1e-3
+"""Mean difference of the log densities of rows below which two components are the same: EM then sits on a saddle."""
+LOOKED_AT = 1_000
+"""Rows, evenly chosen, on which densities are compared."""
 
 
 @runtime_checkable
@@ -245,11 +250,30 @@ class MixtureContest:
 
     def judged(self, ends: Ends[Any]) -> str:
         """Return why a run's end on all rows does not count; empty if it counts."""
-        return self._degeneracies(ends.theta, ends.seen)[0]
+        return self._degeneracies(ends.theta, ends.seen)[0] or self._twins(ends.theta)
 
     def held_back(self, run: Run[Parameters[Any, Any]]) -> str:
-        """Return an empty text: no rule holds a solution back."""
-        return ""
+        """Return why a solution that counts by its parameters does not by the densities of rows."""
+        return self._twins(run.theta)
+
+    def _twins(self, theta: Parameters[Any, Any]) -> str:
+        return TWINS if self.has_faults and len(self.same_densities(theta)) else ""
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether solutions may be excluded, so that what is left may be one of fewer components."""
+        parts = getattr(self.mixture.density, "parts", [("", self.mixture.density)])
+        return any(isinstance(density, Judged) for _, density in parts)
+
+    def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
+        """Return the pairs of components of one run in which rows have the same densities, (pairs, 2)."""
+        chosen = slice(None, None, max(1, len(self.weights) // LOOKED_AT))
+        rows = self.mixture.parts(Block(0, tuple(column[chosen] for column in self.columns)))[0]
+        density = getattr(self.mixture.density, "alone", self.mixture.density)
+        pairs = np.argwhere(np.tri(self.mixture.n_components, k=-1, dtype=bool))
+        first, second = density.log_density(theta.density, rows)[0][pairs.T]
+        apart = np.subtract(first, second, where=first != second, out=np.zeros(first.shape))
+        return pairs[np.average(np.abs(apart), axis=1, weights=self.weights[chosen]) < SAME_DENSITY]
 
     def is_admissible(self, run: Run[Parameters[Any, Any]]) -> bool:
         """Return False: no rule leaves a maximum out."""

@@ -313,7 +313,7 @@ def _scores(name: str, values: Any, ndim: int, shape: str) -> NDArray[np.float64
 
 def _integers(name: str, values: Any, dtype: Any) -> NDArray[Any]:
     array = np.asarray(values)
-    if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
+    if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         raise ValueError(f"{name} must be a row of integers; got {briefly(values)}")
     return np.ascontiguousarray(array, dtype=dtype)
 

@@ -243,6 +243,13 @@ class ReconfigurableBagOfWords(MarginClassifier):
             self._fit(images, y, sample_weight)
         return self
 
+    def check_estimates(self) -> None:
+        """Raise ValueError if regions show parts that there are not; asked of a model from a file."""
+        if self.latent_.size and not -1 <= self.latent_.min() <= self.latent_.max() < len(self.part_filters_):
+            raise ValueError(
+                f"its latent_ names parts that there are not: it has {len(self.part_filters_)} part_filters_"
+            )
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_parts", self.n_parts, low=1)

@@ -85,6 +85,7 @@ class GaussianContest(MixtureContest):
     best_degenerate: Run[Theta] | None = None
 
     is_sampled = False
+    has_faults = True
 
     @property
     def model(self) -> Gaussian:
@@ -203,7 +204,8 @@ class GaussianContest(MixtureContest):
         shares = self.mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
         if self.coordinates.rank == 0:
             return Regularity(Fault.FLOORED, np.zeros(len(shares)), shares * self.rows.n_rows, 0.0)
-        return self._regularity(ends.theta, shares, self.rows.n_rows)
+        found = self._regularity(ends.theta, shares, self.rows.n_rows)
+        return replace(found, fault=Fault.TWINS) if not found.fault and self._twins(ends.theta) else found
 
     def _regularity(self, theta: Theta, shares: Array, n_rows: float) -> Regularity:
         return judge(self.model.mixture(theta.density, 0, shares), theta.density.floored[0], n_rows)

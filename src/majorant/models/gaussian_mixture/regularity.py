@@ -22,15 +22,17 @@ class Fault(IntEnum):
     """Faults of a solution, the least serious first."""
 
     NONE = 0
-    SMALL = 1
+    TWINS = 1
+    """Two components are the same."""
+    SMALL = 2
     """A component has too few rows to determine its covariance."""
-    FLOORED = 2
+    FLOORED = 3
     """A covariance is, or would be without the floor, nearly singular."""
 
     @property
     def word(self) -> str:
         """The fault in a word; empty if there is none."""
-        return ("", "too few rows", "on the floor")[self]
+        return ("", "twins", "too few rows", "on the floor")[self]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from majorant.densities.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
+from majorant.search.contest import TWINS
 from majorant.solvers.covariance_types import COVARIANCES, SPHERICAL, Covariance
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.summary import Block, Column, Table, counted, part_columns
@@ -39,8 +40,8 @@ def degeneracy(regularity: Regularity) -> str:
     """Return why a solution is not regular; empty if it is."""
     k = len(regularity.sizes)
     parts = ", ".join(str(j + 1) for j in regularity.suspects[:MOST_SHOWN])
-    if regularity.fault is Fault.NONE:
-        return ""
+    if regularity.fault in (Fault.NONE, Fault.TWINS):
+        return TWINS if regularity.fault else ""
     if regularity.fault is Fault.FLOORED:
         return f"the covariance of component {parts} (of {k}) collapses, and the floor determines the likelihood"
     if np.isinf(regularity.least_size):

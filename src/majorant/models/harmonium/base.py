@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from majorant._validation import (
     check_auto,
     check_choice,
+    check_count,
     check_integer,
     check_runs,
     check_sample_weight,
@@ -414,7 +415,7 @@ class HarmoniumBase(
             By view, if views are named: bits as CSR, categories as levels, chains as (n_samples, n_steps, n_words).
         """
         model = self._fitted()
-        check_integer("n_samples", n_samples, low=1)
+        check_count("n_samples", n_samples, width=self.n_features_in_)
         check_integer("n_sweeps", n_sweeps, low=1)
         links.tell_unlinked(self.certificate_.unlinked, "how they depend on each other in drawn rows means nothing")
         with threadpool_limits(limits=1, user_api="blas"):

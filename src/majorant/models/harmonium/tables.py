@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
-from majorant._cells import refuse_what_is_no_number
+from majorant._cells import refuse_what_is_no_number, without_na
 from majorant._validation import check_csr, is_missing, validate_data
 from majorant.data.measure import empirical_measure
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
@@ -165,7 +165,7 @@ def _checked(values: Any, view: View, name: str) -> Any:
     mixed = view.kind == "categorical"
     refuse_what_is_no_number(values, f"view {name!r}")
     return check_array(
-        values,
+        without_na(values),
         accept_sparse="csr" if view.kind == "bernoulli" else False,
         dtype=object if mixed else np.float64 if view.kind == "gaussian" else None,
         ensure_all_finite=False if mixed else "allow-nan",

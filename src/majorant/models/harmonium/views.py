@@ -283,11 +283,11 @@ def _listed(columns: Any, n_columns: int, name: str) -> list[Any]:
 def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> int:
     if isinstance(column, str):
         if names is None:
-            raise ValueError(f"view {view!r} names column {column!r}, but X has no column names: give numbers")
+            raise ValueError(f"view {view!r} names column {briefly(column)}, but X has no column names: give numbers")
         if column not in names:
-            raise ValueError(f"view {view!r}: X has no column {column!r}.{did_you_mean(column, names)}")
+            raise ValueError(f"view {view!r}: X has no column {briefly(column)}.{did_you_mean(column, names)}")
         return names.index(column)
-    if isinstance(column, bool | np.bool_) or not isinstance(column, int | np.integer):
+    if isinstance(column, bool | np.bool_ | np.timedelta64) or not isinstance(column, int | np.integer):
         mask = ": of a mask give np.flatnonzero" if isinstance(column, bool | np.bool_) else ""
         raise TypeError(f"view {view!r}: a column is a number or a name; got {briefly(column)}{mask}")
     if not -n_columns <= column < n_columns:
@@ -313,7 +313,7 @@ def _end(end: Any, view: str, names: list[str]) -> int:
         if end not in names:
             raise ValueError(f"view {view!r} has no column {end!r}, which edges name.{did_you_mean(end, names)}")
         return names.index(end)
-    if isinstance(end, bool | np.bool_) or not isinstance(end, int | np.integer):
+    if isinstance(end, bool | np.bool_ | np.timedelta64) or not isinstance(end, int | np.integer):
         raise TypeError(f"view {view!r}: edges are pairs of numbers or names of columns; got {briefly(end)}")
     if not 0 <= end < len(names):
         raise ValueError(f"view {view!r} has {len(names)} columns, and none is number {end}, which edges name")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.engine.descent import Ends, descend
@@ -41,6 +42,8 @@ KINDS = ("rows by density", "stretches of time", "random cuts of time", "smoothe
 STEPS_WITHOUT_TIME = 5
 """Steps of EM of a mixture without a chain, from a few rows for each state."""
 MOST_OPENINGS = 3
+SAME_STEPS = 1e-3
+"""Difference of the probabilities of steps below which states of the same density are the same."""
 STEPS_WITHOUT_RULE = 200
 """Steps of EM that show whether a state that the largest ratio of noises holds back fits its rows exactly."""
 
@@ -138,6 +141,12 @@ class SequenceContest(MixtureContest):
             free = descend(on, ends.theta, tol=0.0, max_iter=STEPS_WITHOUT_RULE).theta
             said = lines.exact_line(free.density) or said
         return said
+
+    def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
+        """Return the pairs of states that are the same: in rows, and in where they lead to if there is a third one."""
+        pairs, steps = super().same_densities(theta), self.chain.describe(theta.law)["transitions"][0]
+        for_each = [np.delete(steps[pair], pair, axis=1) for pair in pairs]
+        return pairs[[bool(np.abs(to[0] - to[1]).max(initial=0.0) < SAME_STEPS) for to in for_each]]
 
     def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
         """Descend, and reopen transitions that were set to zero too early where that helps."""

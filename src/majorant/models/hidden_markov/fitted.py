@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_integer, explained, validate_data
+from majorant._validation import check_choice, check_count, explained, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.data.units import blocks_of, distinct_units
@@ -269,7 +269,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         check_is_fitted(self)
         given = next((len(part) for part in (groups, gating) if part is not None), 1)
         given = given if lengths is None else int(np.sum(lengths))
-        n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
+        n = check_count("n_samples", given if n_samples is None else n_samples, width=self.n_features_in_ + 1)
         sequences = sequences_of(np.empty((n, 0)), lengths, groups)[1]
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         theta, states = self._theta(), np.empty(n, dtype=np.intp)
@@ -328,7 +328,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         >>> ahead.interval(0.9)[1].ravel()
         array([15., 14.])
         """
-        check_integer("n_steps", n_steps, low=1)
+        check_count("n_steps", n_steps, width=self.n_features_in_ + len(self.weights_) ** 2)
         found, others, is_of_lines = self._rows_of(X, **rows), future, isinstance(self.emissions_[0], LinesEmission)
         (sequences := found.sequences).refuse_guessed(self.is_grouped_)
         formula: SeriesFormula | None = getattr(self, "formula_of_fit_", None)

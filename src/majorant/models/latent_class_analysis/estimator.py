@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_integer, check_sample_weight
+from majorant._validation import check_choice, check_count, check_sample_weight
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows
 from majorant.data.units import blocks_of, merged_units
@@ -349,7 +349,7 @@ class LatentClassAnalysis(FittedLatentClasses):
             return super().sample(n_samples, groups=groups, gating=gating)
         if known is not self._by_population:
             raise TypeError("populations are not drawn where shares depend on covariates: fit without gating")
-        n = 1 if n_samples is None else check_integer("n_samples", n_samples, low=1)
+        n = check_count("n_samples", 1 if n_samples is None else n_samples, width=self.n_features_in_)
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         cells, population, components = drawn_rows(self, n, random)
         return known.shown(cells, population), components

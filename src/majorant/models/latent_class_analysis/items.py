@@ -83,7 +83,7 @@ class Items:
     def remarks(self) -> list[str]:
         """What is odd about the items, in sentences: constant ones, and levels that do not occur."""
         said = [
-            f"Item {name!r} is {own[0]!r} in every row: it does not distinguish classes."
+            f"Item {name!r} is {briefly(own[0])} in every row: it does not distinguish classes."
             for name, own in zip(self.names, self.levels, strict=True)
             if len(own) == 1
         ]
@@ -192,7 +192,7 @@ def column_of(table: NDArray[Any], j: int, name: str) -> NDArray[Any]:
             raise TypeError(f"item {name!r} holds a {strange.pop()}: the argument must be a string or a number")
         if len(kinds) > 1:
             examples = (next(v for v in known.tolist() if _kind_of_cell(v) == kind) for kind in sorted(kinds))
-            told = " and ".join(f"{kind} ({v!r})" for kind, v in zip(sorted(kinds), examples, strict=True))
+            told = " and ".join(f"{kind} ({briefly(v)})" for kind, v in zip(sorted(kinds), examples, strict=True))
             raise ValueError(f"item {name!r} mixes {told}: use one kind of cells")
         if kinds and kinds != {"number"}:
             return values
@@ -276,7 +276,7 @@ def _column(key: Any, names: Sequence[str], setting: str) -> int:
     if key in names:
         return list(names).index(key)
     if not (isinstance(key, int) and 0 <= key < len(names)):
-        raise ValueError(f"{setting} names a column {key!r} that is not there.{did_you_mean(str(key), names)}")
+        raise ValueError(f"{setting} names a column {briefly(key)} that is not there.{did_you_mean(str(key), names)}")
     return key
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import briefly
 from majorant._validation import is_missing
 from majorant.densities import Categorical, NegativeBinomial, Normal, Ordinal, Poisson, ZeroInflatedPoisson
 from majorant.models.gaussian_in_units import GaussianInUnits
@@ -78,7 +79,8 @@ class Kind:
         """Return the cells of a column as numbers, NaN where one is missing."""
         if values.dtype.kind != "f":
             row = int(np.argmin(is_missing(values)))
-            raise ValueError(f"item {name!r} is a {cls.kind} item and must hold numbers; row {row} is {values[row]!r}")
+            shown = briefly(values[row])
+            raise ValueError(f"item {name!r} is a {cls.kind} item and must hold numbers; row {row} is {shown}")
         return values
 
     def density(self, model: Any) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from majorant._numbers import counted
+from majorant._cells import refuse_what_is_no_number
+from majorant._numbers import briefly, counted
 from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user
 from majorant.laws.separation import separating
 from majorant.models.covariates import ALIKE, Covariates, completed, refuse_wide_covariates, undetermined
@@ -172,7 +173,7 @@ def outcome(
     beyond = (estimates < least - slack) | (estimates > most + slack)
     moved = np.asarray(beyond.any(axis=1))
     if moved.any():
-        which = [(f"share of {levels[j]!r}" if levels else "mean", k, j) for k, j in np.argwhere(beyond)]
+        which = [(f"share of {briefly(levels[j])}" if levels else "mean", k, j) for k, j in np.argwhere(beyond)]
         told = ", ".join(f"the {what} in class {k + 1} ({estimates[k, j]:.4g})" for what, k, j in which)
         warnings.warn(
             f"BCH puts {told} beyond what it can be ({least:.4g} to {most:.4g}), as its weights of rows may be "
@@ -210,6 +211,7 @@ def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, Covariat
 
 def known_outcome(y: Any, n: int, missing: str) -> tuple[NDArray[Any], NDArray[np.bool_], str]:
     """Return an outcome of n rows, as numbers or objects, which rows have none, and how many, in words."""
+    refuse_what_is_no_number(y, "y")
     values = np.asarray(y)
     if values.shape != (n,):
         raise ValueError(f"y must be one value a row, shape ({n},); got shape {values.shape}")

@@ -152,7 +152,11 @@ def place_of(population: Any, names: Sequence[str]) -> int:
     """Return the column of X that holds the populations."""
     if isinstance(population, str) and population in names:
         return list(names).index(population)
-    if isinstance(population, int | np.integer) and not isinstance(population, bool) and 0 <= population < len(names):
+    if (
+        isinstance(population, int | np.integer)
+        and not isinstance(population, bool | np.timedelta64)
+        and 0 <= population < len(names)
+    ):
         return int(population)
     raise ValueError(
         "population must be a column of X, by name or number; "
@@ -181,7 +185,7 @@ def populations_of(
     levels = tuple(sorted(set(own[w > 0].tolist())))
     if len(levels) < 2:
         raise ValueError(
-            f"population {name!r} is {levels[0]!r} in every row: leave population out, as there is only one"
+            f"population {name!r} is {briefly(levels[0])} in every row: leave population out, as there is only one"
         )
     if len(levels) > MOST_POPULATIONS:
         raise ValueError(
@@ -202,8 +206,8 @@ def populations_of(
             known, told = values[there & (own == level)], f"{items.names[j]} ({level})"
             if not len(known):
                 raise ValueError(
-                    f"item {items.names[j]!r} has no answer in population {level!r}: name it in equal_items, or leave "
-                    "it out"
+                    f"item {items.names[j]!r} has no answer in population {briefly(level)}: name it in equal_items, or "
+                    "leave it out"
                 )
             if not items.levels[j]:
                 KINDS[items.kinds[j]].learned(known, None, told)
@@ -222,9 +226,13 @@ def free_items(equal: Any, names: Sequence[str]) -> tuple[int, ...]:
         raise TypeError(f"equal_items must be 'all', 'none' or a list of items; got {type(equal).__name__}")
     held = set()
     for item in equal:
-        is_place = isinstance(item, int | np.integer) and not isinstance(item, bool) and 0 <= item < len(names)
+        is_place = (
+            isinstance(item, int | np.integer)
+            and not isinstance(item, bool | np.timedelta64)
+            and 0 <= item < len(names)
+        )
         if item not in names and not is_place:
-            raise ValueError(f"equal_items names {item!r}, which is no item.{did_you_mean(item, names)}")
+            raise ValueError(f"equal_items names {briefly(item)}, which is no item.{did_you_mean(item, names)}")
         held.add(list(names).index(item) if item in names else int(item))
     return tuple(j for j in range(len(names)) if j not in held)
 

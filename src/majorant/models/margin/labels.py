@@ -63,7 +63,8 @@ def class_factors(
     names = np.unique(labels).tolist()
     unknown = [label for label in class_weight if label not in names]
     if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, which is no label of y ({_some(np.unique(labels))})")
+        told = f"which is no label of y ({_some(np.unique(labels))})"
+        raise ValueError(f"class_weight names {briefly(unknown[0])}, {told}")
     factors = np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
     if factors.dtype.kind not in "iuf" or not ((factors > 0) & (factors < np.inf)).all():
         raise ValueError(f"the numbers of class_weight must be positive and finite; got {briefly(class_weight)}")

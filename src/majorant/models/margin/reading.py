@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant._cells import refuse_what_is_no_number
+from majorant._cells import refuse_what_is_no_number, without_na
 from majorant._validation import (
     check_csr,
     exact_labels,
@@ -113,7 +113,7 @@ def _listed(X: Sequence[Any]) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]
     tables: list[Any] = []
     for i, x in enumerate(X):
         refuse_what_is_no_number(x, f"sample {i} of X")
-        table = x if sparse.issparse(x) else np.asarray(x)
+        table = x if sparse.issparse(x) else np.asarray(without_na(x))
         if not sparse.issparse(table) and table.dtype.kind not in "biuf":
             if table.dtype.kind == "c":
                 raise ValueError(f"Complex data not supported: sample {i} of X is an array of {table.dtype}")

@@ -22,8 +22,8 @@ from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_exact, of_ratio
-from majorant.search.contest import MixtureContest
+from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, of_exact, of_ratio
+from majorant.search.contest import TWINS, MixtureContest
 from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
 from majorant.search.record import PERTURBATION
@@ -187,8 +187,8 @@ class RegressionContest(MixtureContest):
         if not self.density.response.has_dispersion:
             return bool(np.isfinite(run.objective))
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows
-        on_floor = run.theta.density.dispersion.min() <= self.density.rule.floor * (1 + 1e-6)
-        return not bool(on_floor) and bool(self.smallest(self.shares(run.theta)) >= least)
+        exact = self._on_floor(run.theta.density.dispersion)[0]
+        return not exact and bool(self.smallest(self.shares(run.theta)) >= least)
 
     def shares(self, theta: Theta) -> Array:
         """Return the share of each component among all units, (components,); with gating, the mean prior."""

@@ -139,11 +139,15 @@ def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) ->
             if not fit_intercept:
                 raise ValueError("shared names the intercept, but fit_intercept is False")
             found.add(-1)
-        elif isinstance(item, int | np.integer) and not isinstance(item, bool) and 0 <= item < len(names):
+        elif (
+            isinstance(item, int | np.integer)
+            and not isinstance(item, bool | np.timedelta64)
+            and 0 <= item < len(names)
+        ):
             found.add(int(item))
         else:
             raise ValueError(
-                f"shared has no column {item!r}: name one of {', '.join(names)}, a number from 0 to "
+                f"shared has no column {briefly(item)}: name one of {', '.join(names)}, a number from 0 to "
                 f"{len(names) - 1}, or 'intercept'"
             )
     return tuple(sorted(found))

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._numbers import briefly
-from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
+from majorant._validation import check_choice, check_count, check_real, check_sample_weight, levels_to_user
 from majorant.models.base import refuse_stored
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
 from majorant.models.regression_mixture.prediction import FittedLines
@@ -188,7 +188,7 @@ class UncertainLines(FittedLines):
         """
         check_is_fitted(self)
         check_choice("kind", kind, ["parametric", "case"])
-        check_integer("n_resamples", n_resamples, low=2)
+        check_count("n_resamples", n_resamples, low=2)
         refuse_stored(X, "bootstrap")
         if self.is_exact_:
             raise ValueError(f"no errors can be given: {why_no_errors(self)}")

@@ -21,7 +21,6 @@ EXACT_LINE = (
     "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and the noise is "
     "a floor, 1e-10 of the size of y, from which log-likelihood and criteria follow; fit a linear regression"
 )
-TWINS = "two components are the same: fewer do as well"
 SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
 
 

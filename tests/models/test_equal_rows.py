@@ -1,0 +1,41 @@
+"""Many equal rows: a component of them alone has no noise, and what that rule leaves may be one component twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import majorant as mj
+
+CASES: dict[str, tuple[Any, float, int]] = {
+    "full": (mj.GaussianMixture(2, random_state=0), 0.8, 2),
+    "spherical": (mj.GaussianMixture(2, covariance_type="spherical", random_state=0), 0.8, 2),
+    "gated": (mj.GaussianMixture(2, random_state=0), 0.8, 0),
+    "states": (mj.HiddenMarkovModel(2, random_state=0, effort="fast"), 0.9, 0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_component_twice_is_no_regular_solution(case: str) -> None:
+    model, share, seed = CASES[case]
+    draws = np.random.default_rng(seed)
+    x, beside = draws.normal(size=(200, 1)), draws.normal(size=(200, 1))
+    equal = draws.permutation(200) < 200 * share
+    x[equal] = 3.3
+    given = {"gating": beside} if case == "gated" else {}
+    with pytest.warns(ConvergenceWarning, match="No regular solution was found: the covariance of .* collapses"):
+        model.fit(x, **given)
+    labels = model.predict(x, **given)
+    assert not model.regular_ and len(set(labels[equal])) == 1
+    assert set(labels[equal]).isdisjoint(labels[~equal])
+
+
+def test_one_component_twice_that_was_given_is_told() -> None:
+    x = np.random.default_rng(0).normal(size=(100, 1))
+    given = {"weights_init": [0.5, 0.5], "means_init": [[0.0], [0.0]], "precisions_init": np.ones((2, 1, 1))}
+    with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
+        model = mj.GaussianMixture(2, **given).fit(x)
+    np.testing.assert_allclose(model.means_, x.mean(), atol=1e-9)
