@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 
 import majorant as mj
+from majorant.solvers.responses.real import Student
 
 from .estimators import ESTIMATORS, ROWS, make, objective, reference, target_of
 
@@ -27,6 +29,16 @@ def test_log_densities_keep_their_order_as_long_as_they_are_numbers(covariance_t
     assert np.isfinite(fitted.score_samples(np.full((1, 2), 1e250))).all()
     assert not np.isnan(fitted.score(np.full((3, 2), 1e250)))
     assert fitted.predict(np.full((1, 2), 1e250)) == [0]
+
+
+def test_heavy_tails_have_a_density_as_far_as_numbers_go() -> None:
+    """A power of the distance, whose square is no number beyond 1e154."""
+    y = 10.0 ** np.arange(0, 308, 4)
+    found = Student(3.0).log_density(y, np.full_like(y, 0.1), np.full_like(y, 4.0), np.ones_like(y))
+    near = y < 1e150
+    np.testing.assert_allclose(found[near], stats.t.logpdf(y[near], 3, 0.1, 2), rtol=1e-12)
+    at = stats.t.logpdf(1e100, 3, 0.1, 2)
+    np.testing.assert_allclose(found[~near], at - 4 * (np.log(y[~near]) - np.log(1e100)), rtol=1e-12)
 
 
 def as_matrix(fitted: Any) -> Any:

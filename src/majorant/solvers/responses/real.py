@@ -73,7 +73,9 @@ class Student(Response):
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         v = self.df
-        lost = (v + 1) / 2 * np.log1p((y - eta) ** 2 / (v * dispersion))
+        away = np.abs(y - eta) / np.sqrt(v * dispersion)  # far out its square is no number
+        square = np.log1p(np.minimum(away, LARGEST) ** 2) + 2 * np.log(np.maximum(away / LARGEST, 1.0))
+        lost = (v + 1) / 2 * square
         return np.asarray(self.peak(y, dispersion, trials) - lost)
 
     def peak(self, y: Table, dispersion: Table, trials: Table) -> Table:
