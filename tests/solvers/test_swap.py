@@ -283,3 +283,16 @@ def test_large_data_are_polished_as_long_as_it_pays() -> None:
     assert part.converged
     assert whole.objective < part.objective < 1.01 * whole.objective
     check_result(measure.points, measure.weights, 10, whole)
+
+
+@pytest.mark.parametrize(("across", "up", "parts"), [(30, 20, (3, 2)), (24, 24, (2, 2)), (60, 10, (4, 1))])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_grids_are_divided_into_equal_rectangles(across: int, up: int, parts: tuple[int, int], seed: int) -> None:
+    """Moves of single rows win nothing there until a whole line of rows has moved."""
+    grid = np.array(list(itertools.product(range(across), range(up))), dtype=float)
+    sides = across / parts[0], up / parts[1]
+    # A side of m rows has the variance (m^2 - 1) / 12.
+    least = across * up * sum(side**2 - 1 for side in sides) / 12
+    measure = empirical_measure(grid)
+    found = swap_search(measure.points, measure.weights, parts[0] * parts[1], seed=seed)
+    assert found.objective == pytest.approx(least)
