@@ -393,9 +393,9 @@ def test_whatever_shares_the_memory_that_is_filled_again(form: Callable[[Any], A
 
 
 def test_parts_with_masked_cells_are_refused() -> None:
-    with pytest.raises(ValueError, match="masked cells"):
+    with pytest.raises(ValueError, match="masked cell"):
         mj.open_rows(lambda: [np.ma.masked_less(X, 0)])
-    with pytest.raises(ValueError, match="masked cells"):
+    with pytest.raises(ValueError, match="masked cell"):
         mj.open_rows(lambda: [(X, None, np.ma.masked_less(np.ones(N), 2))])
-    with pytest.raises(ValueError, match="masked cells"):
+    with pytest.raises(ValueError, match="masked cell"):
         mj.open_rows(lambda: iter([list(np.ma.masked_less(X, 0))]))
