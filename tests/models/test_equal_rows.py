@@ -39,3 +39,18 @@ def test_one_component_twice_that_was_given_is_told() -> None:
     with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
         model = mj.GaussianMixture(2, **given).fit(x)
     np.testing.assert_allclose(model.means_, x.mean(), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        (mj.GaussianMixture(1), np.full((5, 2), 3.5)),
+        (mj.GaussianMixture(1, covariance_type="tied"), np.zeros((5, 1))),
+        (mj.LatentClassAnalysis(1), np.zeros((30, 2), dtype=int)),
+        (mj.LatentClassAnalysis(1), np.array([["a"]] * 5, dtype=object)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_table_of_one_value_has_one_component(model: Any, rows: Any) -> None:
+    """No parameter is left to estimate."""
+    np.testing.assert_array_equal(model.fit(rows).predict_proba(rows), np.ones((len(rows), 1)))

@@ -355,6 +355,18 @@ def test_descents_are_cut_short_where_the_last_polish_still_gains(
     assert ("distinct ends" in repr(search)) == search.is_cut_short
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_data_without_clusters_end_where_lloyd_gains_nothing(dtype: Any) -> None:
+    """The swap search ends before it has settled there, and steps of Lloyd's algorithm follow."""
+    X = np.random.default_rng(0).normal(size=(4000, 20)).astype(dtype)
+    fitted = mj.KMeans(20, random_state=0).fit(X)
+    means = np.array([X[fitted.labels_ == j].mean(axis=0, dtype=float) for j in range(20)])
+    at_means = ((X - means[fitted.labels_]) ** 2).sum()
+    assert at_means <= fitted.inertia_ <= at_means * (1 + 1e-6)
+    peer = Reference(20, init=fitted.cluster_centers_, n_init=1, tol=0).fit(X)
+    assert fitted.inertia_ < peer.inertia_ * (1 + 1e-5)
+
+
 def test_a_search_is_three_starts_and_its_perturbations(seed: int) -> None:
     X = blobs(seed, k=8)
     model = mj.KMeans(8, random_state=seed).fit(X)

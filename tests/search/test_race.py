@@ -265,7 +265,7 @@ def test_starts_that_met_on_a_sample_count_as_starts_that_reached_it() -> None:
 def test_a_costly_step_means_fewer_runs() -> None:
     """First fewer starts and perturbations, then fewer rounds of them, in the end one round of eight starts."""
     plan = Plan(n_starts=24, n_perturbations=72, perturbation_race=((3, 24), (8, 10)), least_rounds=6, most_rounds=16)
-    assert plan.within(BULK) == plan
+    assert plan.within(BULK) == plan.within(0) == plan
     less = plan.within(2 * BULK)
     assert (less.n_starts, less.n_perturbations, less.perturbation_race) == (12, 36, ((3, 12), (8, 5)))
     assert (less.least_rounds, less.most_rounds, less.n_kept) == (6, 8, plan.n_kept)

@@ -79,9 +79,9 @@ class Plan:
 
         Above `BULK` starts and perturbations become fewer in proportion, and once they are few the rounds.
         """
-        share = BULK / cost
-        if share >= 1:
+        if cost <= BULK:
             return self
+        share = BULK / cost
         n_starts, n_perturbations = (
             max(min(n, FEWEST), math.ceil(share * n)) for n in (self.n_starts, self.n_perturbations)
         )

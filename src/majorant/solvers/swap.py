@@ -86,7 +86,7 @@ class SwapResult:
     Attributes
     ----------
     centres : ndarray of shape (k, d), float64
-        Means of the points nearest to them, or on the sphere the directions of their sums.
+        Once settled means of the points nearest to them, or on the sphere the directions of their sums.
     labels : ndarray of shape (n,), int32
         The nearest centre of every point.
     objective : float
@@ -94,12 +94,15 @@ class SwapResult:
     n_rounds : int
         Number of rounds of swaps, including failed ones.
     converged : bool
-        Whether no Lloyd step and no move of a single point improves the solution; on large data, by 1e-5.
+        Whether the search ended by itself.
     steps : list of float
         The objective from the first centres to the last ones: it never rises.
     optima : list of (str, float)
         Kind and final objective of the descents from seeds ("k-means++") and of every perturbation ("perturbation"):
         also where the descent from a seed gave parts to the best solution.
+    is_settled : bool
+        Whether no Lloyd step and no move of a single point improves the solution. On large data the search ends sooner,
+        and centres may be near the means of their points only.
     """
 
     centres: NDArray[np.float64]
@@ -109,6 +112,7 @@ class SwapResult:
     converged: bool
     steps: list[float]
     optima: list[tuple[str, float]]
+    is_settled: bool = True
 
 
 def swap_search(
@@ -206,7 +210,15 @@ def swap_search(
                 callback(best)
     if is_stopped():
         search.restore()
-    converged = not is_stopped() and _repeat(lambda: _polished(search, plan.least), max_passes)
+    is_settled = False
+
+    def is_polished() -> bool:
+        nonlocal is_settled
+        before = search.objective
+        is_settled = search.polish(1)
+        return is_settled or before - search.objective < plan.least * before
+
+    converged = not is_stopped() and _repeat(is_polished, max_passes)
     centres = np.empty((k, points.shape[1]))
     labels = np.empty(n, dtype=np.int32)
     search.write_centres(centres)
@@ -214,7 +226,9 @@ def swap_search(
     steps += _falling([search.objective], steps[-1])
     if callback is not None:
         callback(search.objective)
-    return SwapResult(centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima)
+    return SwapResult(
+        centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima, is_settled=is_settled
+    )
 
 
 def _plan(effort: str | SwapPlan, n: int, d: int, k: int) -> SwapPlan:
@@ -253,11 +267,6 @@ def _descend(search: _kernels.SwapSearch, plan: SwapPlan, size: int, *, lloyd: b
         pass
     settle(plan.settle)
     _repeat(lambda: search.single_moves(1) == 0, plan.sweeps)
-
-
-def _polished(search: _kernels.SwapSearch, least: float) -> bool:
-    before = search.objective
-    return search.polish(1) or before - search.objective < least * before
 
 
 def _repeat(piece: Callable[[], bool], most: int) -> bool:

@@ -130,7 +130,7 @@ class Search:
             for f in (*(f for f in result.steps if f > result.objective), result.objective)
         ]
         sizes = np.bincount(result.labels, minlength=self.model.n_clusters)
-        if result.converged and sizes.all() and rows.dtype == np.float64 and not rows.is_stream:
+        if result.is_settled and sizes.all() and rows.dtype == np.float64 and not rows.is_stream:
             # The centres are the means of the points nearest to them: there is nothing left to descend.
             trace = Trace(rows_of_trace)
             return Solution(result.centres, result.objective, len(trace), 0, True, "no swap helps", trace)
