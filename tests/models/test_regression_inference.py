@@ -246,6 +246,7 @@ def test_responses_that_are_separated_have_no_errors_and_right_predictions(famil
         errors = model.standard_errors()
     assert np.isnan(errors["coef"][first]).all() and np.isnan(errors["intercept"][first])
     assert (errors["coef"][1 - first] < 0.5).all() and errors["intercept"][1 - first] < 0.5
+    np.testing.assert_allclose(errors["weights"], np.sqrt(0.25 / 40), rtol=1e-3)  # it is known whose each group is
     with pytest.warns(RuntimeWarning, match="not a regular one"):
         assert np.isnan(model.confidence_intervals()["coef"][0][first]).all()
     np.testing.assert_array_equal(model.responsibilities_[:, first] > 0.5, of_first)
@@ -253,6 +254,38 @@ def test_responses_that_are_separated_have_no_errors_and_right_predictions(famil
     expected = [y[of_first & (x[:, 0] == value)].mean() for value in (0, 1)]
     mean = 1 / (1 + np.exp(-predictor)) if family == "binomial" else np.exp(predictor)
     np.testing.assert_allclose(mean, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "trials", "seeds"), [("binomial", 1, (0, 4)), ("binomial", 2, (0, 3)), ("poisson", 1, (3, 6))]
+)
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:The solution is not:RuntimeWarning"
+)
+def test_weights_that_the_rows_do_not_determine_have_no_errors(family: str, trials: int, seeds: Any) -> None:
+    """All events are zero, or two trials at three levels have 6 chances of their own, for 7 parameters."""
+    for seed in seeds:
+        draws = np.random.default_rng(seed)
+        x, y, given = draws.normal(size=(300, 1)), np.zeros(300), {}
+        if trials == 2:
+            is_first, level = draws.random(300) < 0.5, draws.integers(3, size=300)
+            chance = np.where(is_first, np.array([0.5, 1.0, 0.6])[level], np.array([0.2, 0.3, 0.1])[level])
+            x, y, given = np.eye(3)[level][:, 1:], draws.binomial(2, chance), {"trials": np.full(300, 2)}
+        model = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y, **given)
+        assert np.isnan(model.standard_errors()["weights"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_other_weights_and_transitions_that_the_rows_do_not_determine_have_no_errors() -> None:
+    """All rows alike, whose log-likelihood is zero; and a single item that varies, whose mean is one number."""
+    alike, one = np.ones((200, 3)), np.ones((200, 3))
+    one[:, 0] = np.random.default_rng(0).integers(2, size=200)
+    for rows in (alike, one):
+        classes = mj.LatentClassAnalysis(2, random_state=0).fit(rows.astype(int))
+        assert all(np.isnan(errors).all() for errors in classes.standard_errors(rows.astype(int)).values())
+    for emission, rows in (("bernoulli", alike), ("poisson", 0 * alike)):
+        chain = mj.HiddenMarkovModel(2, emission=emission, random_state=0).fit(rows)
+        assert all(np.isnan(errors).all() for errors in chain.standard_errors(rows).values())
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson"])

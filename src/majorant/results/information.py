@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 STEP = 1e-4
 """Step of a difference, relative to one plus the number's own size: parameters are logits, logarithms or means."""
 ROUNDING = 2e-15
-"""What rounding may add to a difference of log-likelihoods, relative to their size."""
-LEAST_CURVATURE = 1e-7
+"""What rounding may add to a difference of log-likelihoods, relative to their size and to the weight of the rows."""
+LEAST_CURVATURE = 1e-6
 """Smallest eigenvalue of the scaled information for which it counts as regular."""
 LEAST_PART = 1e-3
 """Share of an undetermined direction in an estimate above which it has no standard error."""
@@ -78,7 +78,8 @@ def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
         centre, out = _slopes_of_score(on, theta, at, h)
     else:
         centre, out = _second_differences(on, theta, at, h)
-    flat = np.abs(np.diag(out)) <= ROUNDING * np.abs(centre) / h**2
+    # Rows that are certain have a log-likelihood of zero, and rounding all the same.
+    flat = np.abs(np.diag(out)) <= ROUNDING * (np.abs(centre) + on.total_weight) / h**2
     out[flat] = 0.0
     out[:, flat] = 0.0
     return -out
