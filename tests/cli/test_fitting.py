@@ -160,7 +160,7 @@ def test_nothing_is_left_when_writing_fails(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr(outcome, "_write_json", fail)
+    monkeypatch.setattr(outcome, "write_json", fail)
     answer = majorant(*FIT[:-1], "deep/er/run", "--features", "height")
     assert answer.status == {OSError: 2, RuntimeError: 1, KeyboardInterrupt: 130}[type(error)]
     assert answer.out == ""

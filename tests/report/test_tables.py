@@ -307,7 +307,7 @@ def test_fit_writes_the_tables_beside_the_report(tmp_path: Path, monkeypatch: py
     for path in folder.iterdir():
         assert path.read_text(encoding="utf-8") in page
     (folder / "clusters.tex").write_text("mine")
-    (folder / "notes.txt").write_text("mine")
+    (folder / "mine.csv").write_text("mine")
     (folder / "clusters.csv").unlink()
     assert main(fit) == 2 and (folder / "clusters.tex").read_text() == "mine"
     assert main(["report", "run"]) == 0
@@ -316,9 +316,13 @@ def test_fit_writes_the_tables_beside_the_report(tmp_path: Path, monkeypatch: py
     (folder / "criterion.csv").write_text("of an earlier run")
     Path("run/report.html").write_text('<a hidden download="criterion.csv">')
     assert main([*fit, "--force"]) == 0 and not (folder / "criterion.csv").exists()
+    Path("run/report.html").unlink()  # the summary lists the files too
     assert main([*fit, "--force", "--no-report"]) == 0
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"] and not pictures.exists()
-    (folder / "notes.txt").unlink()
+    assert [path.name for path in folder.iterdir()] == ["mine.csv"] and not pictures.exists()
+    assert main(["report", "run"]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == sorted([*written, "mine.csv"])
+    (folder / "mine.csv").unlink()
+    Path("run/report.html").unlink()
     assert main([*fit, "--force", "--no-report"]) == 0 and not folder.exists()
     folder.write_text("a file")
     assert main([*fit, "--force"]) == 2 and folder.read_text() == "a file"

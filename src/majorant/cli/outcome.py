@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import datetime
-import json
 import math
 import os
 import shlex
@@ -37,6 +36,7 @@ from majorant.cli.runs import (
     Recipe,
     Writer,
     with_feature_names,
+    write_json,
     write_run,
 )
 from majorant.cli.series import needed_ahead
@@ -157,7 +157,7 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
     writers: dict[str, Writer] = {
         MODEL: lambda path: _save(run, path, recipe),
         ASSIGNMENTS: lambda path: write_table(_assigned(run), path),
-        SUMMARY: lambda path: _write_json(path, numbers(run)),
+        SUMMARY: lambda path: write_json(path, numbers(run)),
     }
     if not run.request.no_report:
         from majorant.cli.report import write_report
@@ -183,10 +183,6 @@ def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
         save(estimator, path, extra=recipe.to_state())
     except UnsavableError as error:
         raise CommandError(f"the model cannot be saved: {error}.") from error
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _recipe(run: FittedRun) -> Recipe:

@@ -19,7 +19,7 @@ from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
-from majorant.cli.runs import FIGURE, FIGURES, REPORT, TABLES, Recipe, read_run
+from majorant.cli.runs import FIGURE, FIGURES, REPORT, TABLES, Recipe, list_files, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
 from majorant.cli.tables import SourceTable, read_table
 from majorant.registry import card_of
@@ -126,12 +126,13 @@ def write_report(
     files: dict[str, str] = {f"{FIGURES}/{name}.svg": text for name, text in made.figures.items()}
     for name, table in made.tables.items():
         files |= {f"{TABLES}/{name}.csv": table.to_csv(), f"{TABLES}/{name}.tex": table.to_latex()}
-    for name, text in files.items():
-        file = path.parent / name
-        file.parent.mkdir(exist_ok=True)
-        if not file.exists():
-            with replacing(file) as stream:
-                stream.write(text.encode("utf-8"))
+    missing = {name: text for name, text in files.items() if not (path.parent / name).exists()}
+    if missing:
+        list_files(path.parent, list(missing))
+    for name, text in missing.items():
+        (path.parent / name).parent.mkdir(exist_ok=True)
+        with replacing(path.parent / name) as stream:
+            stream.write(text.encode("utf-8"))
     is_drawn = "class-profile" in made.tables and estimator.regular_ and find_spec("matplotlib") is not None
     if is_drawn and not (path.parent / FIGURE).exists():
         _draw_profile(path.parent / FIGURE, run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._atomic import abandoned, draft_of, remove_abandoned
+from majorant._atomic import abandoned, draft_of, remove_abandoned, replacing
 from majorant.cli.categories import Categories
 from majorant.cli.errors import CommandError
 from majorant.cli.later import NO_LATER_STEPS, LaterSteps
@@ -189,14 +190,32 @@ def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
 
 
 def copied_files(folder: Path) -> list[str]:
-    """Return the files of the tables and pictures that the report in a folder came with: the page names them."""
-    try:
-        page = (folder / REPORT).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return []
+    """Return the files of a run's tables and pictures: its summary lists them, and its page names them."""
+    page, summary = _text(folder / REPORT), _text(folder / SUMMARY)
     tables = re.findall(r'download="([\w-]+\.(?:csv|tex))"', page)
     sections = re.findall(r'<section id="([\w-]+)"', page)
-    return [FIGURE, *(f"{TABLES}/{name}" for name in tables), *(f"{FIGURES}/{name}.svg" for name in sections)]
+    listed = re.findall(rf'"((?:{TABLES}|{FIGURES})/[\w-]+\.\w+)"', summary)
+    return [FIGURE, *listed, *(f"{TABLES}/{name}" for name in tables), *(f"{FIGURES}/{name}.svg" for name in sections)]
+
+
+def list_files(folder: Path, names: Sequence[str]) -> None:
+    """Add files of tables and pictures to those that the summary of a run lists, if it can be read."""
+    with suppress(ValueError, TypeError, AttributeError):
+        told = json.loads(_text(folder / SUMMARY))
+        write_json(folder / SUMMARY, {**told, "files": sorted({*told.get("files", ()), *names})})
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write numbers of a run with all digits."""
+    with replacing(path) as stream:
+        stream.write((json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8"))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def check_free(folder: Path, force: bool) -> None:
@@ -255,8 +274,9 @@ def write_run(folder: Path, writers: Mapping[str, Writer], *, force: bool = Fals
 
     They are made in a folder beside the final one, which then gets its name. With `force` that takes the place of an
     earlier run's folder as a whole; files in it that no run writes are linked or copied into the new one, and a report
-    or a table that was left out goes, as it would be another run's. Where a folder cannot change its name (it is the
-    working directory, a mount, or in a folder that cannot be written), files are replaced one by one, the model last.
+    or a table that was left out goes, as it would be another run's: those of `copied_files`. Where a folder cannot
+    change its name (it is the working directory, a mount, or in a folder that cannot be written), files are replaced
+    one by one, the model last.
     """
     place = folder.resolve()
     is_fixed = place.is_dir() and (
