@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from inspect import signature
 from typing import Any
 
@@ -65,6 +66,17 @@ def test_more_than_memory_holds_is_refused(model: type[Any], method: str, name: 
     rows = {"sample": (), "forecast": (ROWS,), "bootstrap": (ROWS, target(model, N))}[method]
     with pytest.raises(ValueError, match=rf"{name}=[0-9.]+ would take more memory than there is"):
         getattr(reference(model), method)(*rows, **{name: n})
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_size_of_memory_is_told_where_it_is_known(monkeypatch: pytest.MonkeyPatch, is_known: bool) -> None:
+    model, memory = reference(mj.RegressionMixture), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if not is_known:
+        monkeypatch.delattr(os, "sysconf")
+    size, memory = (f", {memory / 2**30:.0f} GB", memory) if is_known else ("", 2**40)
+    too_many = memory // 8 // model.n_parameters_ + 1  # each resample has as many numbers
+    with pytest.raises(ValueError, match=f"would take more memory than there is{size}: ask for fewer"):
+        model.bootstrap(ROWS, target(mj.RegressionMixture, N), n_resamples=too_many)
 
 
 @pytest.mark.parametrize(

@@ -39,16 +39,16 @@ def check_count(name: str, value: Any, *, low: int = 1, width: int = 1) -> int:
     TypeError
         If it is not a whole number.
     ValueError
-        If it is too small, or there is not so much memory.
+        If it is too small, or there is not so much memory; a terabyte where the system does not tell its size.
     """
     n = check_integer(name, value, low=low)
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        size = f", {memory / 2**30:.0f} GB"
     except (AttributeError, OSError, ValueError):  # not told by this system
-        memory = 1 << 40
+        memory, size = 1 << 40, ""
     if 8 * n * max(width, 1) > memory:
-        there = f"{memory / 2**30:.0f} GB"
-        raise ValueError(f"{name}={briefly(n)} would take more memory than there is, {there}: ask for fewer at a time")
+        raise ValueError(f"{name}={briefly(n)} would take more memory than there is{size}: ask for fewer at a time")
     return n
 
 

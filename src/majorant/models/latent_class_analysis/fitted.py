@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._numbers import counted
-from majorant._validation import check_choice, check_count, is_missing, levels_to_user, validate_data
+from majorant._validation import check_choice, is_missing, levels_to_user, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
@@ -324,7 +324,7 @@ class FittedLatentClasses(MixtureEstimator):
             return super()._errors(X, **rows).errors
         if method == "robust":
             return self._of_determined(*robust_errors(self, X, rows)).errors
-        return bootstrapped(self, X, check_count("n_resamples", n_resamples, low=2), rows)
+        return bootstrapped(self, X, n_resamples, rows)
 
     def _errors(self, X: Any, **rows: Any) -> Errors:
         if not self.sampling_weights:

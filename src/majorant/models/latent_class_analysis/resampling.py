@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from majorant._validation import check_sample_weight
+from majorant._validation import check_count, check_sample_weight
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of
 from majorant.engine.descent import descend
@@ -66,6 +66,7 @@ def bootstrapped(model: Any, X: Any, n_resamples: int, given: Mapping[str, Any])
     if model.sampling_weights:
         raise ValueError('method="bootstrap" draws rows, which sampling weights stand for many of: take "robust"')
     on, _ = model._on(X, **given)
+    check_count("n_resamples", n_resamples, low=2, width=model.n_parameters_)
     seen, seed = model._seen(X, **given)[0], int(check_random_state(model.random_state).randint(2**31))
     with one_thread():
         return bootstrap_errors(

@@ -188,7 +188,7 @@ class UncertainLines(FittedLines):
         """
         check_is_fitted(self)
         check_choice("kind", kind, ["parametric", "case"])
-        check_count("n_resamples", n_resamples, low=2)
+        check_count("n_resamples", n_resamples, low=2, width=self.n_parameters_)
         refuse_stored(X, "bootstrap")
         if self.is_exact_:
             raise ValueError(f"no errors can be given: {why_no_errors(self)}")
