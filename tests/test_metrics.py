@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import sparse
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from majorant import metrics
@@ -107,9 +108,12 @@ def test_what_is_no_number_is_refused(function: Any) -> None:
         (np.ma.masked_equal(TABLE, 2), ValueError, "3 masked cells"),
         (np.where(TABLE > 1, np.nan, TABLE), ValueError, f"contains {numbers}"),
         ([*TABLE.astype(str).tolist()[:2], ["a", "b", "c"]], ValueError, "must hold numbers"),
-        (TABLE[0], ValueError, "shape|rows"),
+        (TABLE[0], ValueError, r"must have a row per .* got .*shape \(3,\)"),
+        (np.zeros((3, 0)), ValueError, r"must have a row per .* got .*shape \(3, 0\)"),
+        (sparse.csr_matrix(TABLE), TypeError, "is a sparse matrix"),
+        (sparse.coo_array(TABLE), TypeError, "is a sparse matrix"),
     ]:
-        with pytest.raises(error, match=f"{first} .*{said}" if "shape" not in said else said):
+        with pytest.raises(error, match=f"^{first} .*{said}"):
             called(function, wrong, values)
     for wrong, said in [(np.ma.masked_equal(values, values[0]), "masked cells?"), ([None, *values[1:]], "NaN|numbers")]:
         with pytest.raises((ValueError, TypeError), match=f"{second}.*{said}"):
@@ -128,3 +132,13 @@ def test_rows_are_paired_by_their_names(function: Any) -> None:
 def test_levels_of_recall_are_numbers() -> None:
     with pytest.raises(TypeError, match="recall holds dates or durations"):
         metrics.mean_precision_at_recall(TABLE, np.array([0, 1], dtype="m8[s]"))
+
+
+def test_classes_may_be_dates_but_not_unknown_ones() -> None:
+    days = np.array(["2026-01-02", "2026-01-01", "2026-01-02"], dtype="M8[D]")
+    classes, profiles = metrics.class_profiles(TABLE, days)
+    np.testing.assert_array_equal(classes, np.unique(days))
+    np.testing.assert_array_equal(profiles, [TABLE[1], (TABLE[0] + TABLE[2]) / 2])
+    assert metrics.mean_pairwise_kl(TABLE, days) == metrics.mean_pairwise_kl(TABLE, [2, 1, 2])
+    with pytest.raises(ValueError, match="row 1"):
+        metrics.class_profiles(TABLE, np.where(np.arange(3) == 1, np.datetime64("NaT"), days))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from majorant._cells import refuse_masked, refuse_unread, refuse_what_is_no_number
 from majorant._frames import check_row_names
@@ -163,6 +164,8 @@ def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
 
 
 def _numbers(values: Any, name: str) -> Array:
+    if sparse.issparse(values):
+        raise TypeError(f"{name} is a sparse matrix: give {name}.toarray()")
     refuse_what_is_no_number(values, name)
     try:
         return np.asarray(values, dtype=np.float64)
@@ -178,6 +181,7 @@ def class_profiles(latents: Any, y: Any) -> tuple[NDArray[Any], Array]:
     latents : array-like of shape (n_samples, n_components)
         From ``transform``.
     y : array-like of shape (n_samples,)
+        Numbers, text or dates.
 
     Returns
     -------
@@ -188,7 +192,7 @@ def class_profiles(latents: Any, y: Any) -> tuple[NDArray[Any], Array]:
     Raises
     ------
     ValueError, TypeError
-        If y does not have one label per row, rows of both have other names, or cells are no numbers.
+        If y does not have one label per row, rows of both have other names, or cells of latents are no numbers.
     """
     check_row_names({"latents": latents, "y": y})
     table, labels = _finite(latents), _labels(y)
@@ -203,7 +207,7 @@ def class_profiles(latents: Any, y: Any) -> tuple[NDArray[Any], Array]:
 
 def _finite(latents: Any) -> Array:
     table = _numbers(latents, "latents")
-    if table.ndim != 2:
+    if table.ndim != 2 or not table.size:
         raise ValueError(f"latents must have a row per sample and a column per component; got shape {table.shape}")
     if not np.isfinite(table).all():
         raise ValueError("latents contains NaN or infinity: leave such rows out")
