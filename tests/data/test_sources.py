@@ -392,10 +392,12 @@ def test_whatever_shares_the_memory_that_is_filled_again(form: Callable[[Any], A
     assert streamed.inertia_ == memory.inertia_
 
 
-def test_parts_with_masked_cells_are_refused() -> None:
-    with pytest.raises(ValueError, match="masked cell"):
-        mj.open_rows(lambda: [np.ma.masked_less(X, 0)])
-    with pytest.raises(ValueError, match="masked cell"):
-        mj.open_rows(lambda: [(X, None, np.ma.masked_less(np.ones(N), 2))])
-    with pytest.raises(ValueError, match="masked cell"):
-        mj.open_rows(lambda: iter([list(np.ma.masked_less(X, 0))]))
+@pytest.mark.parametrize(
+    ("cells", "found"), [([4], "1 masked cell:"), ([3, 4], "2 masked cells:")], ids=["one cell", "two cells"]
+)
+def test_parts_with_masked_cells_are_refused(cells: list[int], found: str) -> None:
+    at = np.isin(np.arange(6), cells)
+    rows, weights = np.ma.array(X[:2], mask=at.reshape(2, 3)), np.ma.array(np.ones(6), mask=at)
+    for part in (rows, (X[:6], None, weights), list(rows)):
+        with pytest.raises(ValueError, match=f"is a masked array with {found}"):
+            mj.open_rows(lambda part=part: iter([part]))

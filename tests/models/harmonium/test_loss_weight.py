@@ -68,15 +68,17 @@ def test_a_weight_at_an_end_of_those_tried_is_told(noise: float) -> None:
         assert [text in said for text in told.values()] == [weight == end for end in told]
 
 
-@pytest.mark.parametrize("response", [0.05, 0.5, 20.0])
+@pytest.mark.parametrize(("response", "given"), [(0.05, {"tol": 1e-13}), (0.5, {"tol": 1e-13}), (20.0, {})])
 @pytest.mark.parametrize("method", ["pseudo-likelihood", "cd"])
-def test_the_penalty_of_the_response_is_balanced_by_its_loss_alone(method: str, response: float) -> None:
+def test_the_penalty_of_the_response_is_balanced_by_its_loss_alone(
+    method: str, response: float, given: dict[str, float]
+) -> None:
     g = np.random.default_rng(2)
     h = g.normal(size=(80, 2))
     X = h @ g.normal(size=(2, 5)) + g.normal(size=(80, 5))
     y = 3 * h[:, 0] + g.normal(size=80)
     l2 = {"views": 0.5, "response": response}
-    model = mj.HarmoniumRegressor(2, loss="squared", loss_weight=50.0, l2=l2, method=method, tol=1e-13).fit(X, y)
+    model = mj.HarmoniumRegressor(2, loss="squared", loss_weight=50.0, l2=l2, method=method, **given).fit(X, y)
     v = model.label_components_[0]
     told = model.transform(X) @ v
     residual = told + model.label_intercept_[0] - (y - y.mean()) / y.std()
