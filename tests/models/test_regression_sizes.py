@@ -153,6 +153,16 @@ def test_rows_on_one_line_exactly_are_said_to_be(seed: int) -> None:
         mj.RegressionMixture(2, random_state=0).fit(x, both)
 
 
+@pytest.mark.parametrize("variance", ["component", "common"])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_rows_all_on_one_line_of_a_gamma_family_are_said_to_be_exact(k: int, variance: Any) -> None:
+    """Not that a component has 0 rows, or two are the same: rounding decides whose a row is."""
+    for seed in range(2):
+        x = np.random.default_rng(seed).uniform(0, 2 + seed, (60, 1))
+        with pytest.warns(ConvergenceWarning, match="here a component fits its rows exactly, so its noise is a floor"):
+            mj.RegressionMixture(k, family="gamma", variance=variance, random_state=0).fit(x, np.exp(1 + x[:, 0] / 2))
+
+
 @pytest.mark.parametrize("family", ["gaussian", "student", "gamma"])
 def test_rows_on_one_line_exactly_are_left_out_in_every_family(family: str) -> None:
     """Nothing would admit them: the likelihood has no maximum there."""

@@ -22,7 +22,7 @@ from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, of_exact, of_ratio
+from majorant.models.regression_mixture.words import EXACT_LINE, EXACT_ROWS, SEPARATED, of_exact, of_ratio
 from majorant.search.contest import TWINS, MixtureContest
 from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
@@ -132,12 +132,14 @@ class RegressionContest(MixtureContest):
             for i in np.flatnonzero(density.rule.is_active(dispersion)):
                 reasons[i] = f"the noise differs by a factor of {ratio[i]:.1f} (regular below {most:g})"
             for i in np.flatnonzero(self._on_floor(dispersion)):
-                reasons[i] = "a component fits its rows exactly, so its noise is a floor"
+                reasons[i] = EXACT_ROWS
         for i in np.flatnonzero(has_twins(theta.density)):
             reasons[i] = TWINS
         for i in np.flatnonzero(smallest < self.least_size):
             size, least = self.units.in_words(smallest[i]), self.units.in_words(self.least_size)
             reasons[i] = f"the smallest component has {size} (regular from {least} on)"
+        for i in np.flatnonzero(self._on_floor(dispersion.max(axis=1, keepdims=True))):
+            reasons[i] = EXACT_ROWS  # rounding decides whose a row is
         finite = np.isfinite(theta.density.coef).all(axis=(1, 2)) & np.isfinite(seen.objective)
         for i in np.flatnonzero(~finite):
             reasons[i] = "its coefficients are not finite"

@@ -15,12 +15,11 @@ PLAIN_ONLY = (
     "only goes with the plain mixture of Gaussian lines (no other family, groups, gating, shared coefficients, offset, "
     "trimming or labels)"
 )
-
-
 EXACT_LINE = (
     "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and the noise is "
     "a floor, 1e-10 of the size of y, from which log-likelihood and criteria follow; fit a linear regression"
 )
+EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
 SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
 
 
