@@ -160,8 +160,6 @@ def kinds_of_fit() -> list[tuple[Any, Any]]:
     return fits + [(model.fit(bits.astype(float)), bits.astype(float)) for model in of_bits]
 
 
-UNSAID = {"never_together_", "gating_coef_"}
-"""Attributes of which a list was made an array, or which have no shape where there is no gating."""
 N_KINDS = len(ESTIMATORS) + 14
 
 
@@ -183,8 +181,6 @@ def test_a_damaged_attribute_is_refused_or_does_not_matter(at: int, fits: list[A
     assert all(np.isfinite(answer).all() for answer in answers(load(path), X))
     n_refused = 0
     for name, values in numbers(fitted).items():
-        if name == "gating_coef_":  # of a model with covariates, which ask for their columns
-            continue
         for wrong in damaged(values, random):
             save(changed(fitted, name, wrong), path)
             try:
@@ -200,7 +196,7 @@ def test_a_damaged_attribute_is_refused_or_does_not_matter(at: int, fits: list[A
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
                 found = answers(other, X)
-            if values.ndim and name not in UNSAID:
+            if values.ndim:
                 assert str(other.summary())
             assert all(np.isfinite(answer).all() for answer in found), (name, wrong)
     assert n_refused
@@ -224,3 +220,27 @@ def test_medoids_of_many_columns_and_of_given_distances_come_back(tmp_path: Path
     for model in (mj.KMedoids(2, random_state=0).fit(X), mj.KMedoids(2, metric="precomputed").fit(distances)):
         save(model, path)
         np.testing.assert_array_equal(load(path).medoid_indices_, model.medoid_indices_)
+
+
+def test_pairs_of_columns_are_pairs(tmp_path: Path) -> None:
+    """A list of them is read by every summary of a mixture."""
+    path = tmp_path / "m"
+    for cls in (cls for cls in ESTIMATORS if hasattr(reference(cls), "never_together_")):
+        save(changed(reference(cls), "never_together_", [["a", "b"], ["b", "c"]]), path)
+        assert "a and b; b and c" in " ".join(str(load(path).summary()).split())
+        for wrong in (["a", "b"], [["a"]], [["a", "b", "c"]], [["a"], ["b", "c"]], "ab", 3, np.ones(1)):
+            save(changed(reference(cls), "never_together_", wrong), path)
+            with pytest.raises(SavedModelError, match="its never_together_ has "):
+                load(path)
+
+
+@pytest.mark.parametrize("trim", [0.0, 0.1])
+def test_a_fit_without_gating_has_no_coefficients_of_it(trim: float, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 1))
+    model = mj.RegressionMixture(2, trim=trim, random_state=0).fit(x, np.abs(x[:, 0]) + 0.1 * np.cos(9 * x[:, 0]))
+    path = tmp_path / "m"
+    wide = [np.zeros((2, 1)), np.zeros((2, 2))] if model.standard_errors_ else []
+    for wrong in (None, np.zeros(0), np.zeros(2), np.zeros((3, 0)), *wide):
+        save(changed(model, "gating_coef_", wrong), path)
+        with pytest.raises(SavedModelError, match=r"its gating_coef_ (has shape|does not hold numbers)"):
+            load(path)

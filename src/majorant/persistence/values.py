@@ -37,6 +37,7 @@ OF_ANY = {
     "responsibilities_": "nk",
     "class_weights_": "k",
     "class_contrasts_": "kd",
+    "never_together_": "0 q2",
     **dict.fromkeys(("l2_path_", "penalty_path_", "loss_weight_path_"), "*2"),
 }
 """Shapes of what models say of their fits, whichever models they are."""
@@ -89,7 +90,7 @@ def _check_columns(estimator: Any) -> None:
 def _check_shapes(estimator: Any, shapes: Mapping[str, str]) -> set[str]:
     """Refuse arrays whose shapes do not agree, and return the names of those that hold square matrices."""
     kind = getattr(estimator, "covariance_type_", getattr(estimator, "covariance_type", None))
-    sizes = {"1": 1, "2": 2, "d": int(estimator.n_features_in_)}
+    sizes = {"0": 0, "1": 1, "2": 2, "d": int(estimator.n_features_in_)}
     if hasattr(estimator, "classes_"):
         sizes["c"] = len(estimator.classes_)
     if getattr(estimator, "kernel_axes_", None) is None:
@@ -98,7 +99,10 @@ def _check_shapes(estimator: Any, shapes: Mapping[str, str]) -> set[str]:
     for name, text in {"classes_": "c", **shapes, **OF_ANY}.items():
         if getattr(estimator, name, None) is None:
             continue
-        found = np.shape(getattr(estimator, name))
+        try:
+            found = np.shape(getattr(estimator, name))
+        except ValueError as error:
+            raise SavedModelError(f"its {name} has rows of different lengths") from error
         of_kind = [
             letters for choice, _, letters in (one.rpartition(":") for one in text.split(" ")) if choice in ("", kind)
         ]

@@ -38,7 +38,7 @@ KEPT_BYTES = 1 << 25
         objective_name="log-likelihood",
         objective_title="log-likelihood",
         objective_attribute="log_likelihood_",
-        estimates=("coef_", "intercept_", "scale_", "weights_"),
+        estimates=("coef_", "intercept_", "scale_", "weights_", "gating_coef_", "gating_intercept_"),
         shapes={
             "weights_": "k",
             "coef_": "kd",

@@ -50,6 +50,13 @@ class UncertainLines(FittedLines):
         del self._errors_of_the_fit
         return found
 
+    def check_estimates(self) -> None:
+        """Raise ValueError if an estimate has not the shape of its standard errors; asked of a model from a file."""
+        for name, errors in (self.__dict__.get("standard_errors_") or {}).items():
+            found = np.asarray(getattr(self, f"{name}_", None)).shape
+            if found != np.shape(errors):
+                raise ValueError(f"its {name}_ has shape {found}, and its standard errors have {np.shape(errors)}")
+
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_errors_of_the_fit"):
             _ = self.standard_errors_
