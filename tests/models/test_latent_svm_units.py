@@ -73,6 +73,15 @@ def test_bounds_are_solved_to_the_gap_that_is_promised(form: Any, scale: float) 
     assert all(start.converged for start in model.search_.starts)
 
 
+@pytest.mark.parametrize("scale", [1e3, 1e5])
+def test_cutting_planes_solve_badly_scaled_bounds_too(scale: float) -> None:
+    """They went round in circles, as inner products had too few digits; or said that a bound was not solved."""
+    X, y, _ = planted(n=40, d=6, signal=1.5, n_classes=2)
+    X[..., 0] *= scale
+    model = mj.LatentSVC(0.01, solver="cutting-plane", latent_init="annealed", random_state=0).fit(X, y)
+    assert 0 <= model.gap_ <= 0.5e-3 * model.objective_
+
+
 def test_more_columns_than_planes_are_solved_too() -> None:
     X, y, _ = planted(n=20, width=2, d=300, signal=1.0, n_classes=2)
     X[..., 7] *= 1e4
@@ -104,6 +113,13 @@ def test_a_bound_that_is_not_solved_is_told(solver: Any) -> None:
         assert not model.search_.starts[0].converged
     else:
         assert "not solved" not in said
+
+
+def test_standard_columns_are_not_told_to_be_scaled() -> None:
+    X, y, _ = planted(n=12, width=2, signal=1.5, n_classes=2)
+    X = (X - X.mean(axis=(0, 1))) / X.std(axis=(0, 1))
+    with pytest.warns(ConvergenceWarning, match=r'Raise alpha \(now 0.0001\) or tol, or use solver="dcd"'):
+        mj.LatentSVC(1e-4, solver="bcfw", latent_init="first", max_iter=1, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("kind", ["latent", "images"])

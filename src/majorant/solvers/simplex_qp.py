@@ -10,6 +10,8 @@ FLAT = 1e-12
 """Curvatures below this share of the largest one count as zero."""
 MOST_STEPS = 10_000
 """Largest number of entries added to the active set."""
+PATIENCE = 50
+"""Steps after which it ends if none has lowered the value: rounding allows no more."""
 
 
 def simplex_qp(
@@ -40,16 +42,20 @@ def simplex_qp(
     ndarray of shape (k,)
         The minimiser; its value is at most that of `start`.
     """
-    mu = start.copy()
+    mu, best, least, idle = start.copy(), start, np.inf, 0
     for _ in range(MOST_STEPS):
         _to_face_minimum(quadratic, linear, mu)
         gradient = np.einsum("kl,l->k", quadratic, mu) - linear
         enters = int(gradient.argmin())
         gap = float(np.sum(mu * gradient) - gradient[enters])
         rounding = 1e-13 * float(np.abs(linear).max() + np.abs(gradient).max())
-        if gap <= max(tol, rounding) or not _towards(quadratic, gradient, mu, enters):
+        if gap <= max(tol, rounding):
             return mu
-    return mu
+        value = float(np.sum(mu * (gradient - linear)))
+        best, least, idle = (mu.copy(), value, 0) if value < least else (best, least, idle + 1)
+        if idle == PATIENCE or not _towards(quadratic, gradient, mu, enters):
+            break
+    return best
 
 
 def _to_face_minimum(quadratic: NDArray[np.float64], linear: NDArray[np.float64], mu: NDArray[np.float64]) -> None:

@@ -29,7 +29,8 @@ from majorant.solvers.structural_svm.planes import NativeProblem
 
 TOO_LARGE = 1e-9
 """If alpha is below this share of the largest square in X, weights vanish because of the size of X, not of alpha."""
-
+UNEVEN = 10.0
+"""Ratio of the sizes of the largest and the smallest column from which scaling them helps."""
 UNBALANCED = 2.0
 """Ratio of the weights of two classes from which on a fit that knows one class only is told to balance them."""
 
@@ -167,8 +168,17 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         if not found.solution.converged and not (is_stuck and found.is_unsolved):
             advice = f"Raise max_iter (now {self.max_iter}) or tol"
             if found.is_unsolved:
-                advice = "Bring the columns of X to similar sizes (sklearn.preprocessing.StandardScaler), or raise tol"
+                advice = self._way_to_solve(samples.rows)
             self._warn(f"{type(self).__name__} did not converge: {found.solution.result}. {advice}")
+
+    def _way_to_solve(self, rows: Any) -> str:
+        """Return what helps a solver: similar columns, where they are not; entries of rows are NaN in padding."""
+        with np.errstate(over="ignore"):
+            squares = rows.multiply(rows) if sparse.issparse(rows) else np.nan_to_num(rows) ** 2
+            sizes = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
+        if sizes.max() > UNEVEN * sizes.min(where=sizes > 0, initial=np.inf):
+            return "Bring the columns of X to similar sizes (sklearn.preprocessing.StandardScaler), or raise tol"
+        return f"Raise {self._penalties()} or tol" + (', or use solver="dcd"' if self.solver != "dcd" else "")
 
     def _given_latent(self, samples: Samples) -> NDArray[np.int32] | None:
         """Read given latent values, shape (n_samples, n_units); None if `latent_init` names a start."""

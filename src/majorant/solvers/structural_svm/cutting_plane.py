@@ -9,10 +9,15 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from majorant.solvers.simplex_qp import simplex_qp
+from majorant.solvers.structural_svm.joint_planes import LARGEST, interior_point
 from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution, Primal, Vector, bordered, exact_pass
 
 IDLE = 50
 """Rounds after which a cut of weight zero is dropped."""
+WEIGHTLESS = 1e-7
+"""Largest weight of a cut that counts as zero."""
+FEW = 1000
+"""Weights that dense algebra solves for in little time."""
 
 
 @dataclass
@@ -44,13 +49,24 @@ class Cuts:
             self.features, self.losses, self.mu = self.features[kept], self.losses[kept], self.mu[kept]
             self.products, self.idle = self.products[np.ix_(kept, kept)], self.idle[kept]
 
-    def solve(self, request: BoundRequest, tol: float) -> tuple[Vector, float]:
-        """Find the best mixture of the cuts, to `tol` in value; return its minimiser and its loss."""
+    def solve(self, request: BoundRequest, best: Primal, tol: float) -> Vector:
+        """Find the best mixture of the cuts, to `tol` in value; return its minimiser.
+
+        Few weights are solved for by an interior-point method, which scales them: inner products of badly scaled
+        features have too few digits.
+        """
         alpha = request.alpha
+        if self.features.shape[1] <= FEW and np.abs(self.features).max() < LARGEST:
+            one = np.zeros(len(self.losses), dtype=np.intp), np.ones(1)
+            mu, w = interior_point(self.features, self.losses, *one, request.linear, alpha, 0.1 * request.tol)
+            best.see_dual(request.minimiser(np.einsum("k,kj->j", mu, self.features)), float(np.sum(mu * self.losses)))
+            self.mu = np.where(mu > WEIGHTLESS, mu, 0.0)
+            return w
         gains = self.losses + np.einsum("kj,j->k", self.features, request.linear) / alpha
-        self.mu = simplex_qp(self.products / alpha, gains, self.mu, tol=tol)
+        self.mu = simplex_qp(self.products / alpha, gains, self.mu / self.mu.sum(), tol=tol)
         w = request.minimiser(np.einsum("k,kj->j", self.mu, self.features))
-        return w, float(np.sum(self.mu * self.losses))
+        best.see_dual(w, float(np.sum(self.mu * self.losses)))
+        return w
 
 
 def cutting_plane(request: BoundRequest) -> BoundSolution:
@@ -73,12 +89,13 @@ def cutting_plane(request: BoundRequest) -> BoundSolution:
     with threadpool_limits(limits=1, user_api="blas"):
         while True:
             if len(cuts.mu):
-                w, loss = cuts.solve(request, 0.1 * best.allowed)
-                best.see_dual(w, loss)
+                w = cuts.solve(request, best, 0.1 * best.allowed)
             cut = exact_pass(problem, w, shares)
             n_passes += 1
             best.see(w, cut.value)
-            if best.is_done or n_passes >= request.max_passes:
+            # A cut that is known already: rounding allows no more.
+            is_known = bool(np.any(np.all(cuts.features == cut.features, axis=1) & (cuts.losses == cut.loss)))
+            if best.is_done or is_known or n_passes >= request.max_passes:
                 return best.solution(n_passes, cuts)
             cuts.drop_idle()
             cuts.add(cut.features, cut.loss)

@@ -70,7 +70,7 @@ class JointPlanes:
             raise OverflowError("features are too large to be squared and divided")
         losses = np.array([self.planes[at].loss for at in counted.tolist()])
         tol = 0.1 * request.tol
-        multipliers, w = _interior_point(features, losses, of, shares[units], request.linear, request.alpha, tol)
+        multipliers, w = interior_point(features, losses, of, shares[units], request.linear, request.alpha, tol)
         share = np.ones(len(self.samples))
         share[counted] = multipliers / shares[units][of]
         # The weights of the last step: those of the multipliers lack digits where features are large.
@@ -119,7 +119,7 @@ class _Newton:
         return float((-values[falling] / change[falling]).min(initial=1.0))
 
 
-def _interior_point(
+def interior_point(
     features: NDArray[np.float64],
     losses: Vector,
     of: NDArray[Any],
