@@ -16,6 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import majorant as mj
+from majorant.data.chunks import Chunks
+from majorant.densities import Poisson
+from majorant.engine.mixture import Mixture, Parameters
+from majorant.laws import GatedChain
+from majorant.laws.gated_chain import StepLogits
+from majorant.models.hidden_markov.contest import PLAN, SequenceContest
+from majorant.models.hidden_markov.starts import Times
 from majorant.report import Run, report
 
 
@@ -260,3 +267,29 @@ def test_a_covariate_that_separates_is_named_beside_a_state_that_is_never_left()
     expected = x.std() * np.sqrt(np.linalg.inv(design.T @ (design * (p * (1 - p))[:, None]))[1, 1])
     np.testing.assert_allclose(errors[first, 1 - first], [np.nan, expected, np.nan], rtol=0.01)
     assert np.isnan(errors[1 - first, first]).all()
+
+
+@pytest.mark.parametrize(
+    ("slopes", "same"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], True),
+        ([0.0, 1.0, 0.0, -1.0], False),  # where the covariate is zero, both lead to the third state alike
+        ([0.0, 1.0, 0.0, 1.0], True),
+        ([1.0, 0.5, -1.0, -0.5], True),  # against staying otherwise, but both lead to the third state alike
+    ],
+)
+def test_states_are_the_same_if_they_lead_elsewhere_alike_whatever_the_covariates(
+    slopes: list[float], same: bool
+) -> None:
+    """States 0 and 1 have the same rows; slopes are those of the steps 0 to 1, 0 to 2, 1 to 0 and 1 to 2."""
+    z = np.column_stack([np.ones(50), np.random.default_rng(0).normal(size=50)])
+    density, chain = Poisson(1), GatedChain(2)
+    columns = np.arange(50.0)[:, None], z, np.zeros(50, dtype=np.intp)
+    coef = np.zeros((1, 3, 3, 2))
+    coef[0, [0, 0, 1, 1], [1, 2, 0, 2], 1] = slopes
+    contest = SequenceContest(
+        mixture=Mixture(density, chain, 3), columns=columns, points=columns[0], weights=np.ones(50), plan=PLAN,
+        tol=0.0, max_iter=1, data=Chunks, times=Times(columns[0], np.ones(50), np.array([0, 50]), 3), chain=chain,
+    )  # fmt: skip
+    theta = Parameters(np.array([[[9.0], [9.0], [30.0]]]), StepLogits(np.full((1, 3), 1 / 3), coef))
+    assert contest.same_densities(theta).tolist() == [[0, 1]] * same

@@ -104,3 +104,16 @@ def test_zeros_degrees_and_equal_values_are_told() -> None:
     with pytest.warns(ConvergenceWarning, match="has practically equal values in a column"):
         model = mj.HiddenMarkovModel(2, emission="gamma", random_state=0).fit(same)
     assert not model.regular_ and len(set(model.predict(same)[40:])) == 1
+
+
+def test_some_equal_values_among_others_of_a_state_leave_a_fit_regular() -> None:
+    draws, states = np.random.default_rng(0), np.repeat([0, 1, 0, 1], 20)
+    x = draws.gamma(np.array([4.0, 9.0])[states], np.array([0.5, 2.0])[states])
+    x[states == 0] = np.where(np.arange(40) < 15, 2.0, x[states == 0])
+    model = mj.HiddenMarkovModel(2, emission="gamma", random_state=0).fit(x[:, None])
+    labels = model.predict(x[:, None])
+    assert model.regular_ and ((labels == labels[0]) == (states == 0)).all()
+    for label, state in ((labels[0], 0), (labels[-1], 1)):
+        shape, _, scale = stats.gamma.fit(x[states == state], floc=0)
+        np.testing.assert_allclose(model.shapes_[label, 0], shape, rtol=1e-2)
+        np.testing.assert_allclose(model.means_[label, 0], shape * scale, rtol=1e-3)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Chunks
 from majorant.data.units import distinct_units
 from majorant.densities import Bernoulli, Categorical
-from majorant.engine.mixture import Mixture
+from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Independent
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Run, entrants
@@ -229,6 +231,27 @@ def test_a_race_on_samples_ends_on_all_rows() -> None:
     found = Race(contest).find(random)
     seen = contest.on(contest.whole).seen(found.best.theta)
     assert seen.objective[0] == pytest.approx(found.best.objective, rel=1e-12)
+
+
+def test_equal_components_are_found_in_the_memory_of_the_table_of_densities() -> None:
+    """Every pair at once would need a hundred times that of the table."""
+    random, k, n = np.random.default_rng(0), 200, 1000
+    x = random.integers(0, 2, (n, 2)).astype(float)
+    p = np.column_stack([random.random(k), np.repeat([0.0, 0.5], k // 2)])
+    p[[7, 50, 190]], p[20] = p[3], p[150] + 1e-6
+    contest = replace(contest_of(x, [2, 2], k, Plan()), columns=(x,), weights=np.ones(n))
+    density = Bernoulli(2)
+    contest.mixture = Mixture(density, Independent(), k)
+    theta = Parameters(density.recalled({"probabilities": p}), None)
+    tracemalloc.start()
+    found = contest.same_densities(theta)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    table = np.log(np.maximum(np.where(x == 1, p[:, None], 1 - p[:, None]), 1e-300)).sum(axis=2)
+    expected = [[i, j] for i, j in combinations(range(k), 2) if np.abs(table[i] - table[j]).mean() < 1e-3]
+    assert [3, 7] in expected and [20, 150] in expected
+    assert expected == sorted(map(sorted, found.tolist()))
+    assert peak < 10 * k * n * 8
 
 
 @pytest.mark.parametrize("effort", EFFORTS)

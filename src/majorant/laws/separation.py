@@ -21,6 +21,8 @@ ROUNDING = 1e-11
 """What rounding may add to an objective, relative to its size."""
 LEAST_PART = 0.1
 """Share of a covariate in the divergence, relative to the largest, above which it is named."""
+BESIDE_CONSTANT = 1e-6
+"""Share of a covariate in the divergence, relative to the constant, up to which it is rounding."""
 
 
 def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
@@ -148,6 +150,8 @@ def of_separated(directions: Array, at: Array, names: Sequence[str], transform: 
         f"Gating by {found} separates components: for some rows a component is certain, or impossible, so "
         "coefficients of the gating run to infinity. Where they stopped is no estimate; they have no standard errors "
         "(NaN) and no intervals. Log-likelihood and predictions are right."
+        if found
+        else ""
     )
 
 
@@ -170,6 +174,6 @@ def separating(
     for a, b in combinations(range(len(led)), 2) if pairs is None else pairs:
         own, size, _ = np.linalg.svd(led[a] - led[b], full_matrices=False)
         own = own[:, size > LEAST_PART]  # else this pair is not separated
-        part = np.abs(to_user @ (own @ (own.T @ (ended[a] - ended[b]))))[1:]
-        named |= (part > 0) & (part >= LEAST_PART * part.max())
+        part = np.abs(to_user @ (own @ (own.T @ (ended[a] - ended[b]))))
+        named |= part[1:] > max(LEAST_PART * part[1:].max(), BESIDE_CONSTANT * part[0])
     return ", ".join(name for name, is_named in zip(names, named, strict=True) if is_named)

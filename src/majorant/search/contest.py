@@ -31,7 +31,7 @@ TWINS = "two components are the same: fewer do as well"
 SAME_DENSITY = 1e-3
 """Mean difference of the log densities of rows below which two components are the same: EM then sits on a saddle."""
 LOOKED_AT = 1_000
-"""Rows, evenly chosen, on which densities are compared."""
+"""Rows, evenly chosen, on which components are compared."""
 
 
 @runtime_checkable
@@ -267,13 +267,24 @@ class MixtureContest:
 
     def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
         """Return the pairs of components of one run in which rows have the same densities, (pairs, 2)."""
-        chosen = slice(None, None, max(1, len(self.weights) // LOOKED_AT))
-        rows = self.mixture.parts(Block(0, tuple(column[chosen] for column in self.columns)))[0]
-        density = getattr(self.mixture.density, "alone", self.mixture.density)
-        pairs = np.argwhere(np.tri(self.mixture.n_components, k=-1, dtype=bool))
-        first, second = density.log_density(theta.density, rows)[0][pairs.T]
-        apart = np.subtract(first, second, where=first != second, out=np.zeros(first.shape))
-        return pairs[np.average(np.abs(apart), axis=1, weights=self.weights[chosen]) < SAME_DENSITY]
+        rows = self.mixture.parts(Block(0, tuple(column[self.looked_at] for column in self.columns)))[0]
+        density, weights = getattr(self.mixture.density, "alone", self.mixture.density), self.weights[self.looked_at]
+        table = density.log_density(theta.density, rows)[0]
+        # Means differ by no more than rows do in the mean, so that only components of like means are compared.
+        means = np.average(np.nan_to_num(table, posinf=0.0, neginf=0.0), axis=1, weights=weights)
+        order, pairs = np.argsort(means, kind="stable"), []
+        for at, end in enumerate(np.searchsorted(means[order], means[order] + SAME_DENSITY, side="right")):
+            one, others = order[at], order[at + 1 : end]
+            first, second = np.broadcast_arrays(table[one], table[others])
+            apart = np.subtract(first, second, where=first != second, out=np.zeros(second.shape))
+            same = others[np.average(np.abs(apart), axis=1, weights=weights) < SAME_DENSITY]
+            pairs += [(one, other) for other in same]
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+    @property
+    def looked_at(self) -> slice:
+        """The rows on which components are compared."""
+        return slice(None, None, max(1, len(self.weights) // LOOKED_AT))
 
     def is_admissible(self, run: Run[Parameters[Any, Any]]) -> bool:
         """Return False: no rule leaves a maximum out."""

@@ -43,7 +43,7 @@ STEPS_WITHOUT_TIME = 5
 """Steps of EM of a mixture without a chain, from a few rows for each state."""
 MOST_OPENINGS = 3
 SAME_STEPS = 1e-3
-"""Difference of the probabilities of steps below which states of the same density are the same."""
+"""Mean difference of the probabilities of steps into rows below which states of the same density are the same."""
 STEPS_WITHOUT_RULE = 200
 """Steps of EM that show whether a state that the largest ratio of noises holds back fits its rows exactly."""
 
@@ -144,9 +144,13 @@ class SequenceContest(MixtureContest):
 
     def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
         """Return the pairs of states that are the same: in rows, and in where they lead to if there is a third one."""
-        pairs, steps = super().same_densities(theta), self.chain.describe(theta.law)["transitions"][0]
-        for_each = [np.delete(steps[pair], pair, axis=1) for pair in pairs]
-        return pairs[[bool(np.abs(to[0] - to[1]).max(initial=0.0) < SAME_STEPS) for to in for_each]]
+        if isinstance(self.chain, GatedChain):
+            steps = np.exp(self.chain.log_steps(theta.law, self.columns[-2][self.looked_at])[0])
+        else:
+            steps = self.chain.describe(theta.law)["transitions"]
+        pairs = super().same_densities(theta)
+        apart = [np.abs(np.delete(steps[:, i] - steps[:, j], [i, j], axis=1)).mean(axis=0) for i, j in pairs]
+        return pairs[[bool(of_each.max(initial=0.0) < SAME_STEPS) for of_each in apart]]
 
     def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
         """Descend, and reopen transitions that were set to zero too early where that helps."""
