@@ -41,6 +41,8 @@ OF_ANY = {
     **dict.fromkeys(("l2_path_", "penalty_path_", "loss_weight_path_"), "*2"),
 }
 """Shapes of what models say of their fits, whichever models they are."""
+COUNTS = {"n_active_classes_": "class_weights_", "rank_": "components_"}
+"""Numbers of parts, and the estimates that have one row for each part at least."""
 PROBABILITIES = ("probabilities_", "transitions_")
 """Ends of the names of estimates that lie between 0 and 1."""
 
@@ -66,6 +68,10 @@ def check_estimates(estimator: Any) -> None:
             value = np.asarray(getattr(estimator, name))
             is_stack = name.endswith("covariances_") and value.ndim == 3 and value.shape[1] == value.shape[2]
             _check_numbers(name, value, name in squares or is_stack)
+    for name, estimates in COUNTS.items():
+        n, parts = getattr(estimator, name, 0), getattr(estimator, estimates, None)
+        if parts is not None and n not in range(len(parts) + 1):
+            raise SavedModelError(f"its {name} is {n}, and its {estimates} are of {len(parts)}")
     weights = getattr(estimator, "weights_", None)
     if weights is not None and abs(float(np.sum(weights)) - 1) > ROUNDED:
         raise SavedModelError(f"its weights_ are {float(np.sum(weights)):g} in sum, and always 1")
