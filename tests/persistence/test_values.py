@@ -213,6 +213,15 @@ def test_a_shape_that_does_not_agree_is_named_with_what_it_goes_with(tmp_path: P
         load(path)
 
 
+@pytest.mark.parametrize("cls", [mj.LatentPrototypeClassifier, mj.LatentSVC, mj.ReconfigurableBagOfWords])
+def test_counts_of_rows_by_label_are_numbers_from_zero(cls: type[Any], tmp_path: Path) -> None:
+    fitted, path = reference(cls), tmp_path / "m"
+    for wrong, said in ((np.nan, "NaN"), (np.inf, "inf"), (-1.0, "-1, and is never negative")):
+        save(changed(fitted, "confusion_", with_entry(fitted.confusion_, wrong)), path)
+        with pytest.raises(SavedModelError, match=f"its confusion_ holds {said}"):
+            load(path)
+
+
 def test_medoids_of_many_columns_and_of_given_distances_come_back(tmp_path: Path) -> None:
     X, path = np.random.default_rng(0).normal(size=(20, 8)), tmp_path / "m"
     distances = np.abs(X[:, None, 0] - X[:, 0])
