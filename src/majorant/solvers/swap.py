@@ -73,7 +73,7 @@ EFFORTS = {"fast": SwapPlan(0, 0, patience=6), "default": SwapPlan(50, 4, 3), "b
 
 BULK = 3e5
 """Points times centres times columns above which there are fewer starts and perturbations."""
-FIRST, EACH = 10, 0.7
+FIRST, EACH = 22, 0.5
 """Perturbations by default: these, and so many more for each centre; up to twice as many on fewer than 1000 points."""
 FINE = 4_000_000
 """Points times centres above which rounds of tiny decrease count as failed."""
