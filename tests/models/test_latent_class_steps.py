@@ -37,6 +37,19 @@ def slope(model: Any, found: Any, no: int) -> float:
     return float(found.coef[no, 1] - found.coef[1 - no, 1])
 
 
+def test_effects_on_a_class_of_no_weight_have_no_errors() -> None:
+    """Assigned rows of weight zero say nothing of their class: errors were exactly zero, or those of nothing named."""
+    draws, own = np.random.default_rng(0), np.arange(400) % 2
+    items = (draws.random((400, 8)) < np.where(own, 0.95, 0.05)[:, None]).astype(int)
+    z, model = draws.normal(size=(400, 1)), mj.LatentClassAnalysis(2, random_state=0).fit(items)
+    left = np.where(model.predict(items) == 1, 0.0, 1.0)
+    found = model.covariate_effects(items, z, method="ml", assignment="modal", sample_weight=left)
+    assert np.isnan(found.standard_errors[1]).all()
+    with pytest.warns(ConvergenceWarning, match="A class has no rows, so coefficients run to infinity"):
+        found = model.covariate_effects(items, z, method="naive", assignment="modal", sample_weight=left)
+    assert np.isnan(found.standard_errors[1]).all()
+
+
 @pytest.mark.parametrize(("method", "assignment"), METHODS)
 def test_slopes_and_means_of_many_samples_are_the_true_ones_and_intervals_cover_them(
     method: str, assignment: str

@@ -93,10 +93,12 @@ def covariate_effects(
     if found.unbounded.size:
         names = units.learned.column_names
         separated = separating(found.unbounded, found.beta, names, np.eye(1 + len(names)))
+        why = "A class has no rows"
+        if separated:
+            why = f"Covariates {separated} separate the classes: for some rows a class is certain, or impossible"
         warnings.warn(
-            f"Covariates {separated} separate the classes: for some rows a class is certain, or impossible, so "
-            "coefficients run to infinity. Where they stopped is no estimate; they have no standard errors (NaN) and "
-            "no intervals.",
+            f"{why}, so coefficients run to infinity. Where they stopped is no estimate; they have no standard errors "
+            "(NaN) and no intervals.",
             ConvergenceWarning,
             stacklevel=levels_to_user(),
         )

@@ -30,7 +30,7 @@ from majorant._validation import check_choice, check_sample_weight, levels_to_us
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.laws.separation import diverging
-from majorant.results.information import LEAST_PART, observed_information, packed, unpacked
+from majorant.results.information import LEAST_CURVATURE, LEAST_PART, observed_information, packed, unpacked
 
 Array = NDArray[np.float64]
 Method = Literal["one-step", "ml", "bch", "two-step", "naive"]
@@ -209,7 +209,9 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
     corrected = psi2 - psi1 @ np.linalg.pinv(observed_information(on, items.theta)) @ a21.T
     counted = np.where((w > 0) & items.weights_count, w, 1.0)[:, None]
     first, second = (np.asarray(inverse @ (u.T @ (u / counted)) @ inverse.T) for u in (corrected, psi2))
-    unknown = np.abs(lost).max(axis=1, initial=0.0) > LEAST_PART
+    size, directions = np.linalg.eigh(rest @ (a22 + a22.T) @ rest / 2)
+    flat = directions[:, np.abs(size) <= LEAST_CURVATURE * w.sum()]  # lost ones among them
+    unknown = np.abs(flat).max(axis=1, initial=0.0) > LEAST_PART
     for covariance in (first, second):
         covariance[unknown] = covariance[:, unknown] = np.nan
     return Solved(beta, first, second, lost)
