@@ -30,7 +30,7 @@ Table = Annotated[
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
 Out = Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv, .xlsx or .parquet.")]
-DropMissing = Annotated[bool, typer.Option("--drop-missing", help="The same as --missing drop.")]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave rows with missing values out.")]
 Keep = Annotated[
     str | None, typer.Option(metavar="A,B,C", help='Columns of the table to write beside the results; "*" for all.')
 ]

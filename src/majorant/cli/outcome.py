@@ -49,7 +49,7 @@ from majorant.summary import counted
 _WHAT = {
     REPORT: "the full report, open it in a browser",
     MODEL: "the fitted model",
-    ASSIGNMENTS: "one row for each row of the table",
+    ASSIGNMENTS: "one row for each row used",
     SUMMARY: "every number on this screen",
     TABLES: "the report's tables, as CSV and as LaTeX",
     FIGURES: "the report's pictures, as files",
