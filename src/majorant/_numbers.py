@@ -121,14 +121,9 @@ def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> Nu
     return NumberFormat(max(decimals, needed))
 
 
-def usual_decimals(objective_name: str) -> int:
-    """Return the usual number of digits after the point of an objective of that name."""
-    return _USUAL_DECIMALS.get(objective_name, _OTHER_DECIMALS)
-
-
 def objective_format(objective_name: str, values: Iterable[float]) -> NumberFormat:
     """Return the number format of an objective, given its name and all values that are shown together."""
-    return number_format(values, usual_decimals(objective_name), _OBJECTIVE_DIGITS)
+    return number_format(values, _USUAL_DECIMALS.get(objective_name, _OTHER_DECIMALS), _OBJECTIVE_DIGITS)
 
 
 def percent(share: float, decimals: int = 0, rounding: Rounding = "nearest") -> str:

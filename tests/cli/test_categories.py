@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
+from majorant.cli.settings import known_models
 from majorant.persistence import load
 
 Majorant = Callable[..., Any]
@@ -49,6 +51,18 @@ def test_levels_are_columns_of_fit_prediction_and_page(majorant: Majorant, tmp_p
         refused.status == 2
         and '"sex" is "x" in row 1, a level that the fit has not seen; it saw f, m.' in refused.words
     )
+
+
+@pytest.mark.parametrize("model", [name for name, card in known_models().items() if not card.takes_text])
+def test_text_among_the_features_is_told_how_to_become_numbers(majorant: Majorant, tmp_path: Path, model: str) -> None:
+    """As a date or many different texts cannot, and models of series have no such option."""
+    table().with_columns(day=pl.lit("2024-01-05")).write_parquet(tmp_path / "t.parquet")
+    card = known_models()[model]
+    target = ["--target", "mood"] if card.needs_target else []
+    for name, said in (("sex", "text such as"), ("name", "text such as"), ("day", "dates such as")):
+        answer = majorant("fit", model, "t.parquet", "--features", f"size,{name}", *target, "--out", "run")
+        assert answer.status == 2 and f'it holds {said} "' in answer.words
+        assert ("--categorical one-hot" in answer.words) == (name == "sex" and not card.in_order)
 
 
 def test_named_features_and_wrong_words(majorant: Majorant, tmp_path: Path) -> None:

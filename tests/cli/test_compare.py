@@ -43,7 +43,8 @@ def test_two_models_of_the_same_rows(majorant: Majorant, blobs: Path) -> None:
     fitted(majorant, "two", "gaussian-mixture", *AB, "--k", "2")
     out = majorant("compare", "one", "two").out
     assert "Both were fitted to the same data, blobs.csv." in out
-    assert "Their objectives are of different models: they cannot be compared." in out
+    said = "Their objectives (SSE and log-likelihood) are of different models: they cannot be compared."
+    assert said in " ".join(out.split())
     labels = [pl.read_csv(f"{run}/assignments.csv")[part] for run, part in (("one", "cluster"), ("two", "component"))]
     assert f"Agreement over 60 rows: adjusted Rand index {adjusted_rand_score(*labels):.3f}" in out
     assert max(map(len, out.splitlines())) <= 80
@@ -81,7 +82,8 @@ def test_criteria_are_those_of_the_model(majorant: Majorant, blobs: Path) -> Non
     assert criteria == {"bic": model.bic_, "aic": model.aic_, "icl": model.icl_}
     assert json.loads(Path("rows/summary.json").read_text())["criteria"] == {}
     out = majorant("compare", "lines", "rows").out
-    assert "Both read the same table, but differ in target: their objectives" in " ".join(out.split())
+    assert "Both read the same table, but differ in target." in out
+    assert "Their objectives (log-likelihood and SSE) are of different models" in " ".join(out.split())
     assert "BIC prefers" not in out and "Agreement over 60 rows" in out
 
 
@@ -89,8 +91,11 @@ def test_other_units_or_another_table_are_told(majorant: Majorant, blobs: Path) 
     fitted(majorant, "one", "kmeans", *AB, "--k", "3")
     fitted(majorant, "units", "kmeans", *AB, "--k", "3", "--standardise")
     out = " ".join(majorant("compare", "one", "units").out.split())
-    assert "differ in units: their objectives cannot be compared" in out
+    assert "differ in units. So their objectives cannot be compared." in out
     assert "better SSE" not in out and "Agreement over 60 rows" in out
+    fitted(majorant, "mixture", "gaussian-mixture", *AB, "--k", "3")
+    out = " ".join(majorant("compare", "units", "mixture").out.split())
+    assert "differ in units. Their objectives (SSE and log-likelihood) are of different models" in out
     pl.read_csv(blobs).head(50).write_csv("other.csv")
     fitted(majorant, "other", "kmeans", *AB, "--k", "3", table="other.csv")
     out = " ".join(majorant("compare", "one", "other").out.split())
@@ -119,7 +124,7 @@ def test_rows_that_only_one_run_used_are_left_out(majorant: Majorant, blobs: Pat
 def test_what_is_no_run_is_refused(majorant: Majorant, blobs: Path) -> None:
     fitted(majorant, "one", "kmeans", *AB, "--k", "3")
     done = majorant("compare", "one", "two")
-    assert done.status == 2 and "two is not a run: it is not a folder." in done.words
+    assert done.status == 2 and "two is not a run: there is nothing of that name." in done.words
     Path("one/assignments.csv").unlink()
     done = majorant("compare", "one", "one")
     assert done.status == 2 and "one has no assignments.csv any more. Fit the model again." in done.words

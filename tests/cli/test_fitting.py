@@ -31,11 +31,14 @@ def test_left_out_columns_and_rows_are_named(majorant: Majorant, table: Path) ->
     answer = majorant(*FIT, "--drop-missing")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith(
-        "Table    plants.csv, 11 rows used, 1 left out\n"
+        "Table    plants.csv, 11 rows used, 1 left out for empty cells\n"
         "Columns  left out, looks like an id: id\n"
         "         left out, text: name\n"
+        '         empty cells: 1 in "width"\n'
         "Model    k-means, 2 clusters, 2 features\n"
     )
+    page = Path("run/report.html").read_text("utf-8")
+    assert "2 columns used, 2 left out. One row left out for empty cells." in page and ">1 row left out<" in page
     rows = pl.read_csv("run/assignments.csv")["row"].to_list()
     assert rows == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
     assert "1 row" in majorant("predict", "run", "plants.csv", "--out", "p.csv").err
@@ -362,6 +365,9 @@ def test_what_becomes_of_gaps_is_chosen_for_targets_too(
     for how in ("drop", "fit", "fail"):
         answer = majorant(*fit, "--missing", how, "--out", how)
         if how in used:
-            assert f"t.csv, {used[how]} rows used, {40 - used[how]} left out" in answer.out, (how, answer)
+            rows = f"t.csv, {used[how]} rows used, {40 - used[how]} left out for empty cells"
+            assert rows in answer.out, (how, answer)
+            following = " ".join(answer.out.partition("Next     majorant ")[2].split())
+            assert majorant(*following.replace("NEW.csv", "t.csv").split(), "--force").status == 0, following
         else:
             assert answer.status == 2 and ("values are missing" if how == "fail" else "needs every value") in answer.err

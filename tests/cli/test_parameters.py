@@ -26,6 +26,10 @@ def test_help_of_a_model_names_and_explains_every_parameter(majorant: Majorant, 
         assert not parameters[name].text.startswith("See ")
     assert max(map(len, done.out.splitlines())) <= 80
     assert not re.search(r":\w+:`|`|\\[a-z]", done.out)
+    options = [" ".join(option.split()) for option in re.split(r"\n(?=\n|  --)", done.out)]
+    assert not [o for o in options if re.search(r" [.,;:)](?![.\w])|\( |[_^]\{|math::|\b(big[lr]|cdot)\b|\]_", o)]
+    told = re.findall(r"^  --.*\n((?:      .*\n?)+)", done.out.partition("Parameters:")[2], flags=re.MULTILINE)
+    assert len(set(told)) == len(told) > 1
 
 
 def test_help_is_about_the_model_that_is_named(majorant: Majorant) -> None:

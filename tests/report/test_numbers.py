@@ -43,21 +43,6 @@ def test_a_lower_bound_is_rounded_down_and_an_upper_bound_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"),
-    [
-        (0.0, "0\u202f%"),
-        (0.0087216, "0.88\u202f%"),
-        (0.01, "1.1\u202f%"),  # 0.01 is stored as a little more than a hundredth
-        (0.1234, "13\u202f%"),
-        (0.00002, "0.0021\u202f%"),
-        (3.214, "322\u202f%"),
-    ],
-)
-def test_a_proved_share_is_rounded_up(share: float, text: str) -> None:
-    assert numbers.percent_at_most(share) == text
-
-
-@pytest.mark.parametrize(
     ("share", "decimals", "text"),
     [
         (0.4484, 1, "44.8\u202f%"),

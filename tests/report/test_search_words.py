@@ -1,18 +1,18 @@
+import math
 from dataclasses import replace
 from typing import Literal
 
 import pytest
 
 from majorant._numbers import article
-from majorant.report import numbers
-from majorant.report.fit import gap_to_bound
 from majorant.report.words import search as words
 from majorant.report.words.grammar import chance, in_words, listed, one_in
+from majorant.results.certificate import certificate_of
 from majorant.search.record import SearchReport, StartRecord
 
 from .stand_in import starts_at
 
-LOOSE = "The proved bound is loose: this fit is only known to be within {}\u202f% of the best possible."
+LOOSE = "The proved bound is loose: this fit is only known to be within {} % of the best possible."
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
             1266.8812,
             1277.93,
             "min",
-            "This fit is within 0.88\u202f% of the best possible, and that is proved, not estimated.",
+            "This fit is within 0.88 % of the best possible, and that is proved, not estimated.",
         ),
         (10.0, 10.0, "min", "No better fit exists, and that is proved, not estimated."),
         (10.1, 10.0, "min", "No better fit exists, and that is proved, not estimated."),
@@ -160,8 +160,10 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
 )
 def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:
     search = starts_at([objective], proved_bound=bound, sense=sense)
-    gap = gap_to_bound(objective, search)
-    assert words.certificate_headline(search, gap, "" if gap is None else numbers.percent_at_most(gap)) == headline
+    made = certificate_of(search)
+    assert made is not None
+    gap = made.gap if math.isfinite(made.gap) else None
+    assert words.certificate_headline(search, gap, made.gap_text) == headline
     notes = " ".join(words.certificate_notes(search, objective, gap, "three clusters"))
     assert ("below" if sense == "min" else "above") in notes
     assert ("may be what is loose" in notes) == (gap != 0.0)

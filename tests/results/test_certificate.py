@@ -29,8 +29,16 @@ def test_proved_optimal() -> None:
     made = Certificate(108.61899, 108.619, "set partition", solution="15-centre solution")
     assert made.proved
     assert made.sentence == (
-        "No 15-centre solution on these data has an SSE below 108.61; this fit is proved optimal to 1e-5."
+        "No 15-centre solution on these data has an SSE below 108.61; this fit is proved optimal to 0.0000093 %."
     )
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"), [(0.0, "0 %"), (0.0087, "0.87 %"), (0.125, "13 %"), (0.00031, "0.032 %"), (3.214, "322 %")]
+)
+def test_a_gap_is_rounded_up(gap: float, text: str) -> None:
+    """A sum of 1 and 0.00031 is a little more than that."""
+    assert Certificate(1.0, 1.0 + gap, "any").gap_text == text
 
 
 @pytest.mark.parametrize(("bound", "proved"), [(1 - 1e-5, False), (1 - 0.99e-5, True), (1.0, True), (1 + 1e-9, True)])
@@ -126,7 +134,7 @@ def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
 def test_a_unit_decides_what_is_proved() -> None:
     near = Certificate(-100.0, -100.009, "any", "log-likelihood", "max", unit="log units")
     assert near.proved
-    assert near.sentence.endswith("above -100.000; this fit is proved optimal to 0.01 log units.")
+    assert near.sentence.endswith("above -100.000; this fit is proved optimal to 0.0091 log units.")
     assert not Certificate(-1e6, -1e6 - 1, "any", "log-likelihood", "max", unit="log units").proved
 
 

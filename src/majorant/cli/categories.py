@@ -15,6 +15,16 @@ MOST_LEVELS = {"auto": 10, "one-hot": 100}
 """Levels up to which a column of text is written as numbers."""
 
 
+def text_levels(column: pl.Series) -> list[str]:
+    """Return the distinct texts of a column, sorted."""
+    return column.cast(pl.String).drop_nulls().unique().sort().to_list()
+
+
+def becomes_numbers(column: pl.Series, how: str = "one-hot") -> bool:
+    """Return whether a column of text has few enough levels to be written as numbers."""
+    return len(text_levels(column)) <= min(MOST_LEVELS[how], len(column) / 2)
+
+
 @dataclass(frozen=True)
 class Categories:
     """The levels of columns of text.
@@ -41,10 +51,8 @@ class Categories:
             if isinstance(column.dtype, pl.Enum):
                 levels[name] = column.dtype.categories.to_list()
                 ordered.append(name)
-            elif column.dtype in (pl.String, pl.Categorical):
-                found = column.cast(pl.String).drop_nulls().unique().sort().to_list()
-                if len(found) <= min(MOST_LEVELS[how], len(column) / 2):
-                    levels[name] = found
+            elif column.dtype in (pl.String, pl.Categorical) and becomes_numbers(column, how):
+                levels[name] = text_levels(column)
         return cls(levels, tuple(ordered))
 
     def names(self, name: str) -> list[str]:

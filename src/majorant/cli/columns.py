@@ -10,7 +10,7 @@ import polars as pl
 
 from majorant._cells import code_for_missing
 from majorant.cli.errors import listed
-from majorant.cli.matrix import Columns, Matrix, id_columns, is_numeric
+from majorant.cli.matrix import Columns, Matrix, id_columns, is_date, is_numeric
 from majorant.cli.tables import SourceTable
 from majorant.cli.text_tables import options_for_numbers
 from majorant.report.sections.columns import LEFT_OUT, ColumnUse
@@ -24,7 +24,6 @@ MOST_COMPARED, MOST_ROWS = 300, 20_000
 """Columns and rows up to which correlations are computed."""
 MOST_OF_THE_VARIANCE = 0.8
 """Share of the variance beyond which one column decides the clusters."""
-DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T]|$)|^\d{1,2}:\d{2}(:\d{2})?$"
 
 
 def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tuple[ColumnUse, ...]:
@@ -47,7 +46,9 @@ def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tu
         notes += _notes(frame[name], is_left_out=is_left_out)
         if name in copies:
             notes.append(copies[name])
-        found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes)))
+        column = frame[name].fill_nan(None) if frame[name].dtype.is_float() else frame[name]
+        n_empty = 0 if is_left_out else column.null_count()
+        found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes), n_empty))
     return tuple(found)
 
 
@@ -56,7 +57,7 @@ def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
     known = column.drop_nulls()
     if known.is_empty():
         return ["empty"]
-    if column.dtype.is_temporal() or (column.dtype == pl.String and known.str.contains(DATES).all()):
+    if is_date(column):
         return ["a date"]
     if not is_numeric(column):
         options = options_for_numbers(column)
@@ -125,7 +126,9 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
             for note in use.notes:
                 if note != "text":
                     noted.setdefault(note, []).append(f'"{use.name}"')
-    return lines + [f"{listed(names)}: {note}" for note, names in noted.items()]
+    lines += [f"{listed(names)}: {note}" for note, names in noted.items()]
+    empty = [f'{use.n_empty} in "{use.name}"' for use in uses if use.n_empty]
+    return [*lines, f"empty cells: {listed(empty)}"] if empty else lines
 
 
 def of_codes(table: SourceTable, names: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from majorant.cli.messages import labelled
 from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
 from majorant.registry import card_of
+from majorant.results.certificate import certificate_of
 from majorant.results.matching import MatchedLabels, match_labels
 from majorant.results.selection import CRITERIA
 from majorant.summary import Column, Table, counted
@@ -109,9 +110,8 @@ def compared(first: Path, second: Path) -> str:
     """Return the text on the terminal about two runs."""
     sides = (Side.read(first), Side.read(second))
     lines = [*labelled("First", str(first)), *labelled("Second", str(second)), "", *_table(*sides).to_lines(), ""]
-    same = sides[0].data == sides[1].data
     sentences = [_on_data(*sides)]
-    if same:
+    if sides[0].recipe.checksum == sides[1].recipe.checksum:
         differ = _differences(*sides)
         sentences += [differ] if differ else [_on_objective(*sides), *_on_criteria(*sides)]
     found = _agreement(*sides)
@@ -148,25 +148,28 @@ def _facts(side: Side) -> dict[str, str]:
     facts |= {c.upper(): f"{side.criteria[c]:.2f}" for c in CRITERIA if c in side.criteria}
     if search.n_starts:
         facts["starts at the best"] = f"{search.n_hits} of {search.n_starts}"
-    if search.proved_bound is not None:
-        facts["proved bound"] = objective_format(name, [search.proved_bound]).text(search.proved_bound)
+    if (proof := certificate_of(search)) is not None:
+        facts["proved bound"] = proof.bound_text
     return facts
 
 
 def _on_data(first: Side, second: Side) -> str:
-    if first.data == second.data:
-        return f"Both were fitted to the same data, {first.recipe.table_name}."
     if first.recipe.checksum != second.recipe.checksum:
         return "The two tables differ: objectives and rows cannot be compared."
     names = [name for name, value in first.data.items() if value != second.data[name]]
-    return f"Both read the same table, but differ in {listed(names)}: their objectives cannot be compared."
+    if not names:
+        return f"Both were fitted to the same data, {first.recipe.table_name}."
+    return f"Both read the same table, but differ in {listed(names)}."
 
 
 def _differences(first: Side, second: Side) -> str:
-    """Return why two objectives on the same data cannot be compared; "" if they can."""
+    """Return why the objectives of two fits of one table cannot be compared; "" if they can."""
     one, other = first.objective_is_of, second.objective_is_of
     if one["model"] != other["model"]:
-        return "Their objectives are of different models: they cannot be compared."
+        objectives = dict.fromkeys(side.estimator.search_.objective_name for side in (first, second))
+        return f"Their objectives ({' and '.join(objectives)}) are of different models: they cannot be compared."
+    if first.data != second.data:
+        return "So their objectives cannot be compared."
     names = [name for name in one if one[name] != other[name]]
     if not names:
         return ""

@@ -112,6 +112,12 @@ class FittedRun:
         return int(self.lacks_covariate.sum())
 
     @property
+    def needs_complete_rows(self) -> bool:
+        """Whether rows with empty cells were left out, as they must be of new tables."""
+        takes_gaps = self.request.missing != "drop" and allows_missing(self.estimator)
+        return self.matrix.n_left_out > 0 and not takes_gaps
+
+    @property
     def values_used(self) -> NDArray[np.float64]:
         """The cells of the rows of the fit."""
         return self.matrix.values[~self.lacks_covariate]
@@ -350,7 +356,7 @@ def _by_columns(
     ids = id_columns(table.frame, table.frame.columns, by_name=request.target is not None)
     columns = replace(
         columns,
-        features=choose_features(table, request.features, others, labels, ids=ids),
+        features=choose_features(table, request.features, others, labels, ids=ids, by_levels=True),
         target=request.target,
         weights=request.weights,
         bag=request.bag,

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from majorant.cli.categories import becomes_numbers
 from majorant.cli.errors import CommandError, NoRowsLeftError, did_you_mean, listed
 from majorant.cli.later import NO_LATER_STEPS, LaterSteps
 from majorant.cli.tables import SourceTable
@@ -27,10 +28,12 @@ _NAMES_OF_IDS = ("", "id", "row", "index", "rownames", "unnamed: 0")
 _FEW = 10
 """A numeric column has few cells of text if at most one in this many is text."""
 
-TEXT_TO_NUMBERS = (
+_TEXT_TO_NUMBERS = (
     "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
     "category of its own (to_dummies of polars, or get_dummies of pandas with dummy_na=True)."
 )
+_BY_LEVELS = "--categorical one-hot writes text as one column of 0 and 1 for each category."
+_DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T]|$)|^\d{1,2}:\d{2}(:\d{2})?$"
 
 
 @dataclass(frozen=True)
@@ -167,16 +170,18 @@ def choose_features(
     labels: Collection[str | None] = (),
     passed_over: Collection[str] = (),
     ids: Collection[str] = (),
+    by_levels: bool = False,
 ) -> tuple[str, ...]:
     """Return the features asked for, or all numeric columns but `others`, of which the `labels` may be text.
 
-    Where none is asked for, `ids` are left out too, unless there is nothing else.
+    Where none is asked for, `ids` are left out too, unless there is nothing else. `by_levels` says that
+    ``--categorical`` may turn text into numbers.
     """
     for name in (*asked, *others):
         if name in labels:
             check_there(table, name)
         else:
-            check_column(table, name, is_optional=name in asked)
+            check_column(table, name, is_optional=name in asked, by_levels=by_levels)
     repeated = sorted({name for name in asked if asked.count(name) > 1})
     if repeated:
         raise CommandError(f'"{repeated[0]}" is named twice.', "Name every feature once.")
@@ -196,7 +201,7 @@ def choose_features(
         raise CommandError(
             f"{table.name} has no numeric columns.",
             f"Its columns are {listed(table.frame.columns)}; {advice}.",
-            *(() if commas else (TEXT_TO_NUMBERS,)),
+            *(() if commas else (_BY_LEVELS if by_levels else _TEXT_TO_NUMBERS,)),
         )
     return found
 
@@ -238,14 +243,18 @@ def check_there(table: SourceTable, name: str) -> None:
         )
 
 
-def check_column(table: SourceTable, name: str, is_optional: bool = False) -> None:
-    """Raise CommandError for a column that is missing or not numeric; `is_optional` suggests leaving it out."""
+def check_column(table: SourceTable, name: str, is_optional: bool = False, by_levels: bool = False) -> None:
+    """Raise CommandError for a column that is missing or not numeric; the flags say what may be advised.
+
+    `is_optional` suggests leaving it out, `by_levels` writing its levels as numbers.
+    """
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
         row, example = first_text(column) or (0, None)
-        holds = "no values" if example is None else f'text such as "{example[:40]}" in row {row}'
-        if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
+        what = "dates" if is_date(column) else "text"
+        holds = "no values" if example is None else f'{what} such as "{example[:40]}" in row {row}'
+        if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
             holds = f"{column.dtype}"
         if options := options_for_numbers(column):
             raise CommandError(
@@ -253,8 +262,11 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False) -> No
                 "A sign before three digits may be either the decimal one or that of thousands.",
             )
         what = f'column "{name}" of {table.name} is not numeric: it holds {holds}.'
+        if is_optional and is_date(column):
+            raise CommandError(what, "Leave it out with --features, or turn it into numbers, such as days.")
         if is_optional:
-            raise CommandError(what, "Leave it out with --features, or turn it into numbers.", TEXT_TO_NUMBERS)
+            advice = _BY_LEVELS if by_levels and becomes_numbers(column) else _TEXT_TO_NUMBERS
+            raise CommandError(what, "Leave it out with --features, or turn it into numbers.", advice)
         raise CommandError(what, "Turn it into numbers; leave a cell empty if its value is missing.")
 
 
@@ -267,6 +279,13 @@ def first_text(column: pl.Series) -> tuple[int, str] | None:
 def is_numeric(column: pl.Series) -> bool:
     """Return whether the column holds numbers or truth values."""
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
+
+
+def is_date(column: pl.Series) -> bool:
+    """Return whether the column holds dates or times, be it as text."""
+    known = column.drop_nulls()
+    is_text = column.dtype == pl.String and not known.is_empty()
+    return column.dtype.is_temporal() or (is_text and bool(known.str.contains(_DATES).all()))
 
 
 def id_columns(frame: pl.DataFrame, names: Sequence[str], *, by_name: bool = False) -> list[str]:

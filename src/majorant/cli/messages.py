@@ -65,7 +65,8 @@ class TableUse:
         ]
         added = f", {self.n_added} of them added for times that lack" if self.n_added else ""
         used = f"{counted(self.n_used, 'row')}{''.join(within)} used{added}"
-        lines = labelled("Table", f"{self.name}, {used}, {self.n_left_out} left out")
+        why = " for empty cells" if self.n_left_out else ""
+        lines = labelled("Table", f"{self.name}, {used}, {self.n_left_out} left out{why}")
         if self.n_missing:
             cells = f"{self.n_missing} of {self.n_cells} cells"
             lines += labelled("", f"{cells} {'is' if self.n_missing == 1 else 'are'} empty: left in, and not filled in")

@@ -8,6 +8,7 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,9 @@ def screen(run: FittedRun) -> list[str]:
     written = {*_writers(run), *folders, *([CHECKPOINT] if run.is_stopped else [])}
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     program = shlex.join(program_of(run.card.name))
-    lines += ["", *messages.labelled("Next", f"{program} predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
+    drop = " --drop-missing" if run.needs_complete_rows else ""
+    predict = f"{program} predict {shlex.quote(str(out))} NEW.csv --out predicted.csv{drop}"
+    lines += ["", *messages.labelled("Next", predict)]
     if run.card.in_order:
         table = shlex.quote(str(run.request.table))
         future = " --future FUTURE.csv" if needed_ahead(run.estimator) else ""
@@ -247,7 +250,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             **_components(run.estimator),
         },
         "features": list(run.columns.features),
-        "columns": [{"name": u.name, "use": u.use, "notes": list(u.notes)} for u in run.column_uses],
+        "columns": [asdict(use) for use in run.column_uses],
         **views,
         "standardisation": None if units is None else {"means": units.means.tolist(), "scales": units.scales.tolist()},
         "seconds": run.seconds,

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import groupby
 from typing import NamedTuple
 
 from typer.main import get_command
@@ -78,16 +79,20 @@ def _plain(text: str) -> str:
     """Return the text without reStructuredText markup."""
     for mark, word in (
         (r"\b(of|in|by) \[\d+\]_", r"\1 the paper"),
-        (r"\[\d+\]_", ""),
+        (r"\s*\[\d+\]_", ""),
         (r":\w+:`", "`"),
         (r"\\mathrm\{(\w+)\}", r"\1"),
         (r"\\mid\b", "|"),
         (r"\\,", " "),
         (r"\\frac12\s*", "1/2 "),
         (r"\^\\top\s*", "'"),
+        (r"\.\. math::|\\big[lr]", ""),
+        (r"\\cdot", "."),
+        (r"\be\^\{([^{}]*)\}", r"exp(\1)"),
+        (r"_\{(\w+)\}", r"_\1"),
     ):
         text = re.sub(mark, word, text)
-    return re.sub(r"\\(?=[a-zA-Z])", "", text.replace("`", "")).replace(" .", ".")
+    return re.sub(r"\\(?=[a-zA-Z])", "", text.replace("`", ""))
 
 
 def model_help(name: str) -> str:
@@ -102,15 +107,19 @@ def model_help(name: str) -> str:
         told += f" With a target it is {' or '.join(card.by_target)}, which --help explains too."
     lines += [*wrapped(told, WIDTH), *_options(card), "", "Parameters:"]
     defaults = build_estimator(card, None, [], 0).get_params(deep=False)
+    entries = []
     for parameter in documented_parameters(cls):
-        if parameter.name not in defaults:
-            continue
         option, kind, text = _GIVEN_BY.get(parameter.name, (f"--set {parameter.name}=", "", ""))
-        if parameter.name == card.size_parameter:
-            option = "--k K"
-        own = "" if option.startswith("--set") else f"  ({parameter.name})"
-        lines += ["", *wrapped(f"{option}{own}  {kind or parameter.kind}", WIDTH, "  ", "      ")]
-        for paragraph in re.split(r"\n\s*\n", text or parameter.text):
+        if parameter.name in defaults:
+            entries.append((option, parameter._replace(kind=kind or parameter.kind, text=text or parameter.text)))
+    for text, alike in groupby(entries, lambda entry: entry[1].text):
+        lines.append("")
+        for option, parameter in alike:
+            if parameter.name == card.size_parameter:
+                option = "--k K"
+            own = "" if option.startswith("--set") else f"  ({parameter.name})"
+            lines += wrapped(f"{option}{own}  {parameter.kind}", WIDTH, "  ", "      ")
+        for paragraph in re.split(r"\n\s*\n", text):
             lines += wrapped(" ".join(paragraph.split()), WIDTH, "      ")
     return "\n".join(lines)
 

@@ -159,8 +159,9 @@ class Recipe:
 def read_run(folder: Path) -> tuple[Any, Recipe]:
     """Read the fitted model of a run and its recipe."""
     if not (folder / MODEL).is_file():
-        what = f"holds no {MODEL}" if folder.is_dir() else "is not a folder"
-        raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
+        is_there = f"it holds no {MODEL}" if folder.is_dir() else "it is not a folder"
+        what = is_there if os.path.lexists(folder) else "there is nothing of that name"
+        raise CommandError(f"{folder} is not a run: {what}.", "A run is the folder that majorant fit wrote.")
     from majorant.persistence import SavedModelError, UnknownModelError, load_with_extra
 
     try:

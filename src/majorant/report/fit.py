@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._frames import data_frame
-from majorant._numbers import plural_of, rounded_up
+from majorant._numbers import plural_of
 from majorant.engine.trace import Trace
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.html import column_name
 from majorant.report.run import Run
+from majorant.results.certificate import Certificate, certificate_of
 from majorant.search.record import SearchReport
 
 
@@ -82,6 +84,11 @@ class Fit:
         return 0
 
     @property
+    def n_left_out(self) -> int:
+        """Rows of the table that were not used, as cells are empty."""
+        return self.run.n_left_out + self.n_lacking
+
+    @property
     def n_features(self) -> int:
         return int(self.run.X.shape[1])
 
@@ -127,17 +134,18 @@ class Fit:
 
         None without a bound or with an uninformative one (zero or less for a quantity that cannot be negative).
         """
-        return gap_to_bound(self.objective, self.search)
+        return None if self._proof is None or not math.isfinite(self._proof.gap) else self._proof.gap
 
     @property
     def gap_text(self) -> str:
         """The gap in words, rounded up: per cents, or the difference of logarithms, whose ratios mean nothing."""
-        bound, gap = self.search.proved_bound, self.gap_to_bound
-        if bound is None or gap is None:
+        if self._proof is None or self.gap_to_bound is None:
             return ""
-        if self.search.is_logarithm:
-            return f"{rounded_up(abs(self.objective - bound) if gap else 0.0)}{numbers.NARROW_SPACE}log units"
-        return numbers.percent_at_most(gap)
+        return self._proof.gap_text.replace(" ", numbers.NARROW_SPACE, 1)
+
+    @cached_property
+    def _proof(self) -> Certificate | None:
+        return certificate_of(self.search, self.objective)
 
     @property
     def converged(self) -> bool:
@@ -148,16 +156,6 @@ class Fit:
             for start, distance in zip(search.starts, search.distances, strict=True)
             if distance <= search.tolerance
         )
-
-
-def gap_to_bound(objective: float, search: SearchReport) -> float | None:
-    """Return the gap; see `Fit.gap_to_bound`."""
-    bound = search.proved_bound
-    if bound is None:
-        return None
-    if search.sense == "min":
-        return max(objective - bound, 0.0) / bound if bound > 0 else (0.0 if objective <= 0 else None)
-    return max(bound - objective, 0.0) / abs(objective) if objective != 0 else None
 
 
 def quotients(parts: NDArray[Any], wholes: NDArray[Any]) -> NDArray[np.float64]:

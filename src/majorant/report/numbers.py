@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._numbers import Rounding, rounded, rounded_up, usual_decimals
+from majorant._numbers import Rounding, html_number, objective_format
 
 MINUS = "\u2212"
 NARROW_SPACE = "\u202f"
@@ -47,16 +47,6 @@ def scientific(value: float, digits: int = 3) -> str:
     return f"{mantissa.replace('-', MINUS)}{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(exponent))}"
 
 
-def objective_decimals(value: float, usual: int) -> int | None:
-    """Return the number of decimals for an objective: more for small ones, None where a power of ten is better."""
-    size = abs(value)
-    if size == 0:
-        return usual
-    if not 1e-4 <= size < 1e9:
-        return None
-    return max(usual, 3 - math.floor(math.log10(size)))
-
-
 def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -> int | None:
     """Return the decimals that show two digits of the smallest spread, at most five; None for powers of ten."""
     largest = float(max(np.abs(values).max(), spreads.max()))
@@ -73,8 +63,14 @@ def writer(values: NDArray[np.float64], spreads: NDArray[np.float64]) -> Callabl
     return scientific if decimals is None else lambda value: fixed(value, decimals)
 
 
-def objective(value: float, name: str, like: float | None = None, apart: float | None = None) -> str:
-    """Format an objective.
+def objective(
+    value: float,
+    name: str,
+    like: float | None = None,
+    apart: float | None = None,
+    rounding: Rounding = "nearest",
+) -> str:
+    """Format an objective as it is on the screen.
 
     Parameters
     ----------
@@ -86,23 +82,21 @@ def objective(value: float, name: str, like: float | None = None, apart: float |
         Objective shown beside it, whose decimals it takes.
     apart : float, optional
         A difference that must be visible, if six decimals are enough for that.
+    rounding : {"nearest", "down", "up"}
+        Direction in which it is rounded.
     """
-    decimals = objective_decimals(value if like is None else like, usual_decimals(name))
-    if decimals is None:
-        return scientific(value, 5)
-    if apart is not None and apart > 0:
-        decimals = max(decimals, min(math.ceil(-math.log10(apart)), MOST_DECIMALS))
-    return fixed(value, decimals)
+    if not math.isfinite(value):
+        return fixed(value)
+    style = objective_format(name, [value if like is None else like])
+    if apart and not style.powers:
+        style = replace(style, decimals=max(style.decimals, min(math.ceil(-math.log10(apart)), MOST_DECIMALS)))
+    mantissa, _, power = style.text(value, rounding).partition("e")
+    return html_number(mantissa) + (f"{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(power))}" if power else "")
 
 
 def bound(value: float, name: str, like: float, sense: str) -> str:
     """Format a proved bound of what is minimised ("min"), rounded down, or maximised, rounded up."""
-    rounding: Rounding = "down" if sense == "min" else "up"
-    decimals = objective_decimals(like, usual_decimals(name))
-    if decimals is None:
-        power = Decimal(value).adjusted() if value else 0
-        return scientific(float(rounded(value, 4 - power, rounding)), 5)
-    return fixed(float(rounded(value, decimals, rounding)), decimals)
+    return objective(value, name, like, rounding="down" if sense == "min" else "up")
 
 
 def distance(value: float) -> str:
@@ -146,11 +140,6 @@ def percent_briefly(share: float, decimals: int = 1) -> str:
 def percent_in_column(share: float, decimals: int = 1) -> str:
     """Format a share for a column, where every number has the same form."""
     return f"{fixed(100 * share, decimals)}{NARROW_SPACE}%"
-
-
-def percent_at_most(share: float) -> str:
-    """Format a proved upper bound on a share: rounded up to two significant digits."""
-    return f"{rounded_up(100 * Decimal(share))}{NARROW_SPACE}%"
 
 
 def p_value(p: float) -> str:

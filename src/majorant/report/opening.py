@@ -28,7 +28,8 @@ MOST_SIZES_IN_LEDE, MOST_WEIGHTS_IN_LEDE, MOST_IN_LEDE = 6, 6, 3
 def shape_fact(fit: Fit) -> Fact:
     """Return the numbers of rows and features."""
     text = f"{numbers.integer(fit.n_rows - fit.n_lacking)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(fit.n_features)}"
-    return ("Rows \u00d7 features", text, "standardised" if fit.run.standardised else "")
+    left_out = f"{counted(fit.n_left_out, 'row', words=False)} left out" if fit.n_left_out else ""
+    return ("Rows \u00d7 features", text, ", ".join(filter(None, ["standardised" * fit.run.standardised, left_out])))
 
 
 def objective_fact(fit: Fit, addition: str = "") -> Fact:
@@ -87,9 +88,9 @@ def clustering_header(clustering: Clustering) -> Header:
 
 
 def _fifth_fact(clustering: Clustering) -> Fact:
-    gap, silhouettes = clustering.gap_to_bound, clustering.silhouettes
-    if gap is not None:
-        return ("Gap to the bound", numbers.percent_at_most(gap), "at most, proved")
+    silhouettes = clustering.silhouettes
+    if clustering.gap_to_bound is not None:
+        return ("Gap to the bound", clustering.gap_text, "at most, proved")
     if silhouettes is not None:
         return ("Mean silhouette", numbers.fixed(silhouettes.mean, 2), "of 1 at most")
     return ("Spread", numbers.distance(clustering.spread), "root mean square")
@@ -132,7 +133,7 @@ def _trust(clustering: Clustering) -> str:
     elif search_words.is_proved(search):
         claim = f"<strong>These {parts} are proved to be the best possible</strong>"
     else:
-        claim = f"<strong>No other {parts} can be more than {numbers.percent_at_most(gap)} better</strong>"
+        claim = f"<strong>No other {parts} can be more than {clustering.gap_text} better</strong>"
     if search.n_starts == 1:
         return f"{claim}; one start was run to convergence."
     if search.n_perturbations:

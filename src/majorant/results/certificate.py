@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, Literal
 
-from majorant._numbers import Rounding, article, briefly, objective_format, rounded_up
+from majorant._numbers import article, briefly, objective_format, rounded_up
 from majorant._told import Told
+from majorant.search.record import SearchReport
 
 PROVED = 1e-5
 """Largest relative gap that counts as zero."""
@@ -137,32 +138,51 @@ class Certificate(Told):
                 f"No useful bound on the {self.objective_name} was proved: it is the bound that is loose, "
                 "which says nothing against this fit."
             )
-        rounding: Rounding = "down" if self.sense == "min" else "up"
-        style = objective_format(self.objective_name, [self.objective, self.bound])
         first = (
             f"No {self.solution} on these data has {article(self.objective_name)} {self.objective_name} "
-            f"{'below' if self.sense == 'min' else 'above'} {style.text(self.bound, rounding)}"
+            f"{'below' if self.sense == 'min' else 'above'} {self.bound_text}"
         )
         if self.proved:
-            return f"{first}; {fit} proved optimal to {f'{PROVED_DIFFERENCE} {self.unit}' if self.unit else '1e-5'}."
+            return f"{first}; {fit} proved optimal{f' to {self.gap_text}' if self.difference else ''}."
+        text = f"{first}; {fit} within {self.gap_text} of the best possible."
+        return f"{text} {_MAYBE_LOOSE}" if self._is_loose else text
+
+    @property
+    def bound_text(self) -> str:
+        """The bound, rounded to the safe side."""
+        style = objective_format(self.objective_name, [self.objective, self.bound])
+        return style.text(self.bound, "down" if self.sense == "min" else "up")
+
+    @property
+    def gap_text(self) -> str:
+        """The largest possible distance from the best possible, rounded up: per cents, or units of the objective."""
         if self.unit:
-            text = f"{first}; {fit} within {rounded_up(self._difference_exactly())} {self.unit} of the best possible."
-            return f"{text} {_MAYBE_LOOSE}" if self._is_loose else text
-        text = f"{first}; {fit} within {rounded_up(self._gap_exactly() * 100)} % of the best possible"
-        if self.gap <= LOOSE:
-            return f"{text}."
-        return f"{text}. {_MAYBE_LOOSE}"
+            return f"{rounded_up(self._difference_exactly())} {self.unit}"
+        return f"{rounded_up(self._gap_exactly() * 100)} %"
 
     @property
     def _is_loose(self) -> bool:
-        """Whether most of the difference may come from the bound, as far as is known."""
+        """Whether the gap is large, or where there is a unit, known to come mostly from the bound."""
+        if not self.unit:
+            return self.gap > LOOSE
         return self.attained is not None and abs(self.bound - self.attained) > 0.5 * self.difference
 
     def _difference_exactly(self) -> Decimal:
+        if not self.difference:
+            return Decimal(0)
         low, high = sorted((Decimal(self.objective), Decimal(self.bound)))
         return Context(prec=50, rounding=ROUND_CEILING).subtract(high, low)
 
     def _gap_exactly(self) -> Decimal:
-        context = Context(prec=50, rounding=ROUND_CEILING)
-        fit, bound = Decimal(self.objective), Decimal(self.bound)
-        return context.divide(abs(fit - bound), abs(bound if self.sense == "min" else fit))
+        base = Decimal(self.bound if self.sense == "min" else self.objective)
+        return Context(prec=50, rounding=ROUND_CEILING).divide(self._difference_exactly(), abs(base) or Decimal(1))
+
+
+def certificate_of(search: SearchReport, objective: float | None = None) -> Certificate | None:
+    """Return the certificate of the bound in a search report for a fit, by default its best; None without a bound."""
+    if search.proved_bound is None:
+        return None
+    reached = search.best if objective is None else objective
+    bound = (min if search.sense == "min" else max)(search.proved_bound, reached)  # rounding may cross them
+    unit = "log units" if search.is_logarithm else ""
+    return Certificate(bound, reached, "", search.objective_name, search.sense, solution=search.bound_on, unit=unit)

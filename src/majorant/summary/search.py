@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from majorant._numbers import NumberFormat, counted, number_format, objective_format, percent
-from majorant.results.certificate import Certificate
+from majorant.results.certificate import certificate_of
 from majorant.search import SearchReport
 from majorant.search.record import in_words
 from majorant.summary.summary import Block
@@ -106,13 +106,9 @@ def _made(search: SearchReport) -> str:
 
 def bound_sentence(search: SearchReport) -> str:
     """State the proved bound, rounded to the safe side, or that there is none."""
-    if search.proved_bound is None:
+    certificate = certificate_of(search)
+    if certificate is None:
         return f"Provable bound: {search.why_no_bound or 'not computed.'}"
-    name = search.objective_name
-    unit = "log units" if search.is_logarithm else ""
-    certificate = Certificate(
-        search.proved_bound, search.best, "", name, search.sense, solution=search.bound_on, unit=unit
-    )
     return f"Provable bound: {certificate.sentence[0].lower()}{certificate.sentence[1:]}"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from majorant._numbers import counted
 from majorant.report.fit import Fit
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
+from majorant.report.words.grammar import capital, counted
 
 LEFT_OUT = "left out"
 
@@ -23,11 +23,14 @@ class ColumnUse:
         Its role ("feature", "target", "weights", ...), or `LEFT_OUT`.
     notes : tuple of str
         Why it was left out, and what to know of it.
+    n_empty : int
+        Number of its empty cells; 0 if it was left out.
     """
 
     name: str
     use: str
     notes: tuple[str, ...] = ()
+    n_empty: int = 0
 
     @property
     def is_left_out(self) -> bool:
@@ -40,14 +43,12 @@ def columns_section(fit: Fit) -> Section | None:
     if not uses:
         return None
     left_out, noted = [u for u in uses if u.is_left_out], [u for u in uses if u.notes and not u.is_left_out]
-    headline = f"{counted(len(uses) - len(left_out), 'column')} used, {len(left_out)} left out."
-    table = Table(
-        "columns",
-        [
-            Column("Column", [u.name or '""' for u in uses]),
-            Column("Use", [u.use for u in uses]),
-            Column("Note", ["; ".join(u.notes) for u in uses]),
-        ],
-    )
+    headline = f"{counted(len(uses) - len(left_out), 'column', words=False)} used, {len(left_out)} left out."
+    if fit.n_left_out:
+        headline += f" {capital(counted(fit.n_left_out, 'row'))} left out for empty cells."
+    columns = [Column("Column", [u.name or '""' for u in uses]), Column("Use", [u.use for u in uses])]
+    if any(u.n_empty for u in uses):
+        columns.append(Column("Empty cells", [u.n_empty or None for u in uses]))
+    table = Table("columns", [*columns, Column("Note", ["; ".join(u.notes) for u in uses])])
     notes = ["<code>--features</code> names the columns to use."] if left_out or noted else []
     return Section("columns", "Columns", headline, notes, table=table)

@@ -11,7 +11,6 @@ import numpy as np
 
 from majorant.report.fit import Fit
 from majorant.report.html import escaped, shortened
-from majorant.report.numbers import integer
 from majorant.report.section import Section
 
 LONGEST_VALUE = 40
@@ -24,8 +23,6 @@ def reproduce_section(fit: Fit) -> Section:
     data = ("X, y" if fit.card.needs_target else "X") + ("" if fit.run.bags is None else ", bags=bags")
     code = fit.run.command or python_call(fit.run.estimator, params, data)
     settings = [(name, setting(value)) for name, value in params.items()]
-    used, left_out = fit.n_rows - fit.n_lacking, fit.run.n_left_out + fit.n_lacking
-    settings.append(("rows used, left out", f"{integer(used)}, {integer(left_out)}"))
     rows = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in settings)
     return Section(
         "reproduce",

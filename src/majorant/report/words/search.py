@@ -6,7 +6,7 @@ from majorant._numbers import article
 from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening
-from majorant.results.certificate import LOOSE, Certificate
+from majorant.results.certificate import LOOSE, certificate_of
 from majorant.search.record import SearchReport, named
 
 CLOSE = 0.01
@@ -40,11 +40,8 @@ def others_came_close(search: SearchReport) -> bool:
 
 def is_proved(search: SearchReport) -> bool:
     """Return whether a bound on every solution proves that the best start is optimal."""
-    if search.proved_bound is None or search.bound_on != "solution":
-        return False
-    bound = (min if search.sense == "min" else max)(search.proved_bound, search.best)  # rounding may cross them
-    unit = "log units" if search.is_logarithm else ""
-    return Certificate(bound, search.best, "", search.objective_name, search.sense, unit=unit).proved
+    certificate = certificate_of(search)
+    return certificate is not None and search.bound_on == "solution" and certificate.proved
 
 
 def luck(search: SearchReport) -> str:
