@@ -41,7 +41,7 @@ from majorant.laws import Independent
 from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.rows import streamed
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
-from majorant.solvers.gaussian import Mixture, m_step, moments
+from majorant.solvers.gaussian import Mixture
 from majorant.solvers.gaussian_em import run_batch
 
 N, D, K = 10**5, 10, 10
@@ -63,8 +63,7 @@ def start(X: NDArray[Any], covariance_type: CovarianceType) -> Mixture:
     """The parameters of random responsibilities."""
     part = X[:5000].astype(np.float64)
     q = np.random.default_rng(1).dirichlet(np.ones(K), len(part))
-    means = np.zeros((K, D))
-    return m_step(moments(part, None, q, means, covariance_type), None, means, covariance_type, 0.0).mixture
+    return Mixture(*(own[0] for own in run_batch(part, None, q[None], covariance_type, 1e-9, 0)[:3]), covariance_type)
 
 
 def descend(X: NDArray[Any], theta: Mixture, n_iter: int, n_jobs: int = 1) -> float:

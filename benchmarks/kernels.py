@@ -92,24 +92,23 @@ def _search(kernels: Any, x: Array, k: int) -> None:
 def gauss_cases(kernels: Any) -> Cases:
     """Gaussian mixtures."""
     from majorant.solvers.covariance_types import COVARIANCE_TYPES
-    from majorant.solvers.gaussian import m_step, moments
+    from majorant.solvers.gaussian_em import run_batch
 
     random = np.random.default_rng(2)
     for name, dtype in DTYPES.items():
         for n, d, k in ((10_000, 2, 4), (4_000, 10, 10)):
             x = (random.normal(size=(n, d)) + 3 * random.normal(size=(k, d))[random.integers(0, k, n)]).astype(dtype)
             for code, kind in enumerate(COVARIANCE_TYPES):
-                start, at = np.zeros((k, d)), f"{name} {kind} d={d} k={k}"
-                q = random.dirichlet(np.ones(k), n)
-                mixture = m_step(moments(x.astype(float), None, q, start, kind), None, start, kind, 0.0).mixture
+                at, q = f"{name} {kind} d={d} k={k}", random.dirichlet(np.ones(k), n)
+                weights, centres, spreads = (own[0] for own in run_batch(x, None, q[None], kind, 1e-9, 0)[:3])
                 second = {"full": d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": d, "spherical": 1}[kind]
                 sums, constants, floored = np.empty((k, 1 + d + second)), np.empty(k), np.empty(k, np.uint8)
-                covariances = np.ascontiguousarray(mixture.covariances, dtype=float).ravel()
-                factors, means = np.empty(covariances.size), np.ascontiguousarray(mixture.means)
+                covariances = np.ascontiguousarray(spreads).ravel()
+                factors, means = np.empty(covariances.size), np.ascontiguousarray(centres)
                 assert kernels.gauss_factor(covariances, d, code, factors, constants) == -1
-                offsets = constants - np.log(mixture.weights)
+                offsets = constants - np.log(weights)
                 given = x, None, means, factors, offsets, code, 1.0, sums
-                out = mixture.weights.copy(), means.copy(), covariances.copy(), factors.copy(), np.empty(k), floored
+                out = weights.copy(), means.copy(), covariances.copy(), factors.copy(), np.empty(k), floored
                 yield f"gauss_pass {at}", partial(kernels.gauss_pass, *given)
                 yield f"gauss_step {at}", partial(kernels.gauss_step, sums, means, code, 1e-9, False, *out)
 

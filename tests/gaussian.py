@@ -16,7 +16,7 @@ from majorant.engine.mixture import Parameters, SingleRun
 from majorant.laws import Independent
 from majorant.laws.independent import Weights
 from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
-from majorant.solvers.gaussian import Mixture
+from majorant.solvers.gaussian import Mixture, solve_in_place
 from majorant.solvers.gaussian_em import EmStarts, run_batch
 
 Theta = Parameters[Normals, Weights]
@@ -45,6 +45,34 @@ def mixture_of(theta: Theta, covariance_type: CovarianceType, run: int = 0) -> M
     """One run of a batch."""
     density = theta.density
     return Mixture(theta.law.weights[run], density.means[run], density.covariances[run], covariance_type)
+
+
+@dataclass(frozen=True)
+class MStep:
+    """Result of an M-step: the expected energy at the minimum, and whether the floor raised an eigenvalue."""
+
+    mixture: Mixture
+    value: float
+    floored: NDArray[np.bool_]
+
+
+def m_step(
+    moments: NDArray[np.float64],
+    old: Mixture | None,
+    reference: NDArray[np.float64],
+    covariance_type: CovarianceType,
+    floor: float,
+    *,
+    single: bool = False,
+) -> MStep:
+    """An M-step from moments about `reference`, and covariances of components without mass."""
+    kind, (k, d) = COVARIANCES[covariance_type], reference.shape
+    before = max(floor, 1.0) * kind.identity(d) if old is None else old.covariances
+    covariances = np.array(np.broadcast_to(before, kind.shape(k, d)), order="C")
+    means, floored = np.empty((k, d)), np.empty(k, dtype=np.bool_)
+    at = np.ascontiguousarray(moments), reference, kind, floor, means, covariances, floored
+    weights, value, _ = solve_in_place(*at, single=single)
+    return MStep(Mixture(weights, means, covariances, covariance_type), value, floored)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType, triangle_to_matrix
-from majorant.solvers.gaussian import Mixture, m_step, moments
+from majorant.solvers.gaussian import Mixture, moments
+from tests.gaussian import m_step
 from tests.kernels.instruction_sets import answers_under
 
 from . import reference

@@ -15,11 +15,11 @@ from majorant.data import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.engine import minimize
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
-from majorant.solvers.gaussian import Mixture, m_step, moments
+from majorant.solvers.gaussian import Mixture, moments
 
 from ..engine.problems import POLICIES, objective
 from ..gaussian import family as family_of
-from ..gaussian import mixture_of, theta_of
+from ..gaussian import m_step, mixture_of, theta_of
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 

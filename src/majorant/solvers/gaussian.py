@@ -181,67 +181,6 @@ def moments(
     return out
 
 
-@dataclass(frozen=True)
-class MStep:
-    """Result of an M-step.
-
-    Attributes
-    ----------
-    value : float
-        The expected energy at the minimum.
-    floored : ndarray of shape (n_components,)
-        Whether the floor raised an eigenvalue of a covariance.
-    travel : float
-        Weighted sum of the squared moves of the means, in units of the new covariances: a factor of the rounding error
-        of moments about the old means.
-    """
-
-    mixture: Mixture
-    value: float
-    floored: NDArray[np.bool_]
-    travel: float
-
-
-def m_step(
-    moments: Array,
-    old: Mixture | None,
-    reference: Array,
-    covariance_type: CovarianceType,
-    floor: float,
-    *,
-    single: bool = False,
-) -> MStep:
-    r"""Return the exact minimiser of ``<moments, energies>`` among covariances whose eigenvalues are at least `floor`.
-
-    Each scatter matrix has its eigenvalues clipped at the floor: the minimiser of
-    :math:`\log|\Sigma| + \mathrm{tr}(\Sigma^{-1} S)` under that constraint. A component without mass keeps its mean and
-    its covariance; without `old` these are its `reference` and the larger of the floor and one.
-
-    Parameters
-    ----------
-    moments : ndarray of shape (n_components, 1 + d + second)
-        About `reference`.
-    old : Mixture or None
-    reference : ndarray of shape (n_components, d)
-    covariance_type : {"full", "tied", "diag", "spherical"}
-    floor : float
-        Smallest eigenvalue of any covariance.
-    single : bool
-        Whether to round means to single precision, for rows of single precision: their differences are then exact.
-    """
-    k, d = reference.shape
-    kind = COVARIANCES[covariance_type]
-    shape = kind.shape(k, d)
-    if old is not None:
-        covariances = np.array(old.covariances, order="C")
-    else:
-        covariances = np.array(np.broadcast_to(max(floor, 1.0) * kind.identity(d), shape), order="C")
-    means, floored = np.empty((k, d)), np.empty(k, dtype=np.bool_)
-    at = np.ascontiguousarray(moments), reference, kind, floor, means, covariances, floored
-    weights, value, travel = solve_in_place(*at, single=single)
-    return MStep(Mixture(weights, means, covariances, covariance_type), value, floored, travel)
-
-
 def solve_in_place(
     moments: Array,
     reference: Array,
@@ -253,7 +192,31 @@ def solve_in_place(
     *,
     single: bool,
 ) -> tuple[Array, float, float]:
-    """Solve `m_step` in place, in arrays that hold the old covariances; return weights, value and travel."""
+    r"""Minimise ``<moments, energies>`` exactly among covariances whose eigenvalues are at least `floor`, in place.
+
+    Each scatter matrix has its eigenvalues clipped at the floor: the minimiser of
+    :math:`\log|\Sigma| + \mathrm{tr}(\Sigma^{-1} S)` under that constraint. A component without mass keeps its mean and
+    its covariance.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_components, 1 + d + second)
+        About `reference`.
+    reference : ndarray of shape (n_components, d)
+    means, covariances, floored : ndarray
+        Where the solution is written, and which floors raised an eigenvalue; `covariances` holds the old ones.
+    single : bool
+        Whether to round means to single precision, for rows of single precision: their differences are then exact.
+
+    Returns
+    -------
+    weights : ndarray
+    value : float
+        The expected energy at the minimum.
+    travel : float
+        Weighted sum of the squared moves of the means, in units of the new covariances: a factor of the rounding error
+        of moments about the old means.
+    """
     k = len(reference)
     weights, offsets, factors = np.empty(k), np.empty(k), np.empty(covariances.size)
     value, travel, singular = _kernels.gauss_step(
