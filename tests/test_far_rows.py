@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,77 @@ def test_log_densities_keep_their_order_as_long_as_they_are_numbers(covariance_t
     assert np.isfinite(fitted.score_samples(np.full((1, 2), 1e250))).all()
     assert not np.isnan(fitted.score(np.full((3, 2), 1e250)))
     assert fitted.predict(np.full((1, 2), 1e250)) == [0]
+
+
+TWO_SIZES = np.concatenate([np.random.default_rng(0).normal(size=(100, 2)) * [1, 3], ROWS[:100, :2] * 0.02 + 6])
+"""Rows of two components, the wider one with the first mean."""
+KINDS = ("full", "tied", "diag", "spherical")
+GAUSSIANS: dict[str, Any] = {
+    **{f"mixture, {kind}": mj.GaussianMixture(2, covariance_type=kind, random_state=0) for kind in KINDS},
+    **{f"chain, {kind}": mj.HiddenMarkovModel(2, covariance_type=kind, random_state=0) for kind in KINDS},
+    "classes": mj.LatentClassAnalysis(2, items="normal", random_state=0),
+}
+
+
+def squares(fitted: Any, row: Any) -> list[Fraction]:
+    """Exact squared distances of a row of two cells from every component."""
+    prefix = "normal_" if isinstance(fitted, mj.LatentClassAnalysis) else ""
+    means, spread = (
+        getattr(fitted, f"{prefix}means_"),
+        getattr(fitted, prefix + ("variances_" if prefix else "covariances_")),
+    )
+    found = []
+    for k, mean in enumerate(means):
+        own = spread if spread.shape == (2, 2) and getattr(fitted, "covariance_type", "") == "tied" else spread[k]
+        (a, b), (_, d) = ([Fraction(c) for c in line] for line in (own if np.ndim(own) == 2 else np.eye(2) * own))
+        u, v = (Fraction(x) - Fraction(m) for x, m in zip(row.tolist(), mean.tolist(), strict=True))
+        found.append((d * u * u - 2 * b * u * v + a * v * v) / (a * d - b * b))
+    return found
+
+
+@pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize("model", GAUSSIANS)
+def test_the_nearest_component_is_told_however_far_a_row_is(model: str, has_gaps: bool) -> None:
+    """Where squares have no digits left for their differences, and where they are no numbers."""
+    x = TWO_SIZES.copy()
+    x[::9, 1] = np.nan if has_gaps else x[::9, 1]
+    fitted = clone(GAUSSIANS[model]).fit(x)
+    angles = np.linspace(0, 2 * np.pi, 9)[:-1, None] + 0.1
+    lengths = np.repeat([1e17, 1e20, 1e100, 1e155, 1e250, 1.7e308], 8)[:, None]
+    far = lengths * np.tile(np.column_stack([np.cos(angles), np.sin(angles)]), (6, 1))
+    rows = {"groups": np.arange(48)} if "chain" in model else {}
+    nearest = [np.eye(2)[int(np.argmin(squares(fitted, row)))] for row in far]
+    np.testing.assert_array_equal(fitted.predict_proba(far, **rows), nearest)
+    values = fitted.score_samples(far, **rows)
+    assert np.isfinite(values).all()
+    assert (np.diff(values.reshape(6, 8), axis=0) <= 0).all()
+
+
+def test_rows_of_heavy_tailed_states_have_a_density_as_far_as_numbers_go() -> None:
+    """A power of the distance: its logarithm falls by so much in every decade."""
+    fitted = mj.HiddenMarkovModel(2, emission="student", random_state=0).fit(TWO_SIZES)
+    far = np.outer(10.0 ** np.arange(20, 308, 16), [1.0, -0.5])
+    values = fitted.score_samples(far, groups=np.arange(len(far)))
+    per_decade = (fitted.degrees_of_freedom_.min() + 2) * np.log(10)
+    np.testing.assert_allclose(np.diff(values), -16 * per_decade, rtol=1e-6)
+    assert np.isfinite(fitted.predict_proba(far)).all()
+
+
+def test_rows_as_far_from_both_components_are_told_by_weights() -> None:
+    x = np.concatenate([ROWS[:, :2], ROWS[:60, :2]])
+    x = np.concatenate([x - x.mean(axis=0) + [1000, 0], x - x.mean(axis=0) - [1000, 0]])
+    fitted = mj.GaussianMixture(2, covariance_type="spherical", random_state=0).fit(x)
+    fitted.covariances_[:] = fitted.covariances_[0]
+    found = fitted.predict_proba(np.array([[0.0, 1e20], [0.0, 1e200]]))
+    np.testing.assert_allclose(found, np.tile(fitted.weights_, (2, 1)), rtol=1e-9)
+
+
+def test_states_of_other_rows_are_told_beside_rows_far_out() -> None:
+    fitted = mj.HiddenMarkovModel(2, random_state=0).fit(TWO_SIZES)
+    x = np.concatenate([TWO_SIZES[:3], [[1e200, 0.0]], TWO_SIZES[-3:]])
+    found = fitted.predict_proba(x)
+    expected = fitted.predict_proba(x[[0, 1, 2, 4, 5, 6]])
+    np.testing.assert_allclose(found[[0, 1, 2, 4, 5, 6]].round(), expected.round())
 
 
 def test_heavy_tails_have_a_density_as_far_as_numbers_go() -> None:

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
+from majorant.densities.far import told_apart
 from majorant.densities.gaussian import Gaussian, Normals
 from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Limits, Table
 from majorant.solvers.covariance_types import Covariance
-
-LEAST_LOG_DENSITY = -float(np.finfo(np.float64).max)
-"""The log density given to a row so far out that its squares overflow."""
 
 
 class FittedGaussian(GaussianGaps):
@@ -43,8 +41,19 @@ class FittedGaussian(GaussianGaps):
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
         """Return the log density of the observed entries, zero for a row without any."""
-        with np.errstate(over="ignore"):
-            return np.maximum(super().log_density(theta, rows), LEAST_LOG_DENSITY)
+        log_density = super().log_density
+
+        def near(z: Array) -> Table:
+            return log_density(theta, Block(0, (self.centre + self.unit * z,)))
+
+        return told_apart(log_density(theta, rows), rows.columns[0], self.centre, self.unit, near)
+
+    def fused_pass(
+        self, theta: Normals, log_weights: Array, rows: Block, beta: float
+    ) -> tuple[Array, Array, Array, Array] | None:
+        """Leave rows so far out that a square is no number to tables."""
+        found = super().fused_pass(theta, log_weights, rows, beta)
+        return found if found is not None and np.isfinite(found[0]).all() else None
 
     def recalled(self, estimates: Mapping[str, Array]) -> Normals:
         """Return the components of one mixture, by the factors of their precisions where these are known."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
+from majorant.densities.far import told_apart
 from majorant.densities.natural import TINY
 from majorant.engine.mixture import Array, Limits, Table
 
@@ -54,7 +55,15 @@ class Normal:
 
     def log_density(self, theta: Array, rows: Block) -> Table:
         """Return sums over the cells of each row that are there."""
-        z, there = self._standardised(rows)
+
+        def near(z: Array) -> Table:
+            return self._of_standardised(theta, np.nan_to_num(z), ~np.isnan(z))
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            table = self._of_standardised(theta, *self._standardised(rows))
+        return told_apart(table, rows.columns[0], self.center, self.scale, near)
+
+    def _of_standardised(self, theta: Array, z: Array, there: NDArray[Any]) -> Table:
         mean, v = (part.reshape(-1, self.d) for part in self._halves(theta))
         constant = np.log(2 * np.pi * v) + mean**2 / v + 2 * np.log(self.scale)
         out = constant @ there.T - 2 * (mean / v) @ z.T + (1 / v) @ (z**2).T

@@ -43,7 +43,7 @@ class ByPopulation:
         w = units.weights
         if w is not None:
             q *= w
-        value = log_sum.sum(axis=1) if w is None else weighted(log_sum, w)
+        value = weighted(log_sum, np.ones(1) if w is None else w)
         return Posterior(value, q, self._sums(q, units), partial(entropy_of, q, w, beta), log_sum)
 
     def log_weights(self, phi: Weights) -> None:

@@ -166,7 +166,8 @@ class Chain:
         for i in np.flatnonzero(np.isnan(each)):
             at = slice(offsets[i], offsets[i + 1])
             told, impossible = of_possible_rows(log_density[:, at])
-            unary = np.array(told.T, order="C")
+            top = told.max(axis=0)  # of rows far out, beside which those of others would be lost in rounding
+            unary = np.array((told - top).T, order="C")
             unary[0] += log_start
             own, steps, found = np.array([0, len(unary)]), np.zeros((1, k, k)), np.empty(1)
             if np.isnan(unary).any():
@@ -185,7 +186,8 @@ class Chain:
             if not np.isfinite(found[0]):
                 marginals[:], steps[:] = 1 / k, 0.0  # no path can have made the sequence
             times = 1.0 if w is None else w[run if len(w) > 1 else 0, i]
-            each[i], has_impossible[i] = found[0], impossible.any()
+            with np.errstate(over="ignore"):
+                each[i], has_impossible[i] = found[0] + top.sum(), impossible.any()
             q[:, at] = times * marginals.T
             first += times * marginals[0]
             counts += times * steps[0]

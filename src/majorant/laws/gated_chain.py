@@ -99,13 +99,14 @@ class GatedChain:
         sequences = _sequences(units)
         offsets, w = offsets_of(sequences), _weights(sequences, runs)
         told, impossible = of_possible_rows(log_density)
+        top = told.max(axis=1)  # of rows far out, beside which those of others would be lost in rounding
         log_steps, table = self.log_steps(phi, units.columns[0]), np.arange(n, dtype=np.int32)
         q, pairs = np.zeros((runs, n, k)), np.zeros((runs, n, k, k))
         each, entropy = np.empty((2, runs, len(offsets) - 1))
         with np.errstate(divide="ignore"):
             log_start = np.log(phi.start)
         for run in range(runs):
-            unary = np.array(told[run].T, order="C")
+            unary = np.array((told[run] - top[run]).T, order="C")
             unary[offsets[:-1]] += log_start[run]
             if np.isinf(beta):
                 path = np.empty(n, dtype=np.int32)
@@ -121,6 +122,8 @@ class GatedChain:
         unknown = np.logical_or.reduceat(np.isnan(log_density).any(axis=1), offsets[:-1], axis=1)
         lost = np.repeat(unknown | ~np.isfinite(each), np.diff(offsets), axis=1)
         q[lost], pairs[lost] = 1 / k, 0.0  # no path can have made the sequence, or densities are NaN
+        with np.errstate(over="ignore"):
+            each += np.add.reduceat(top, offsets[:-1], axis=1)
         each[np.logical_or.reduceat(impossible, offsets[:-1], axis=1)] = -np.inf
         each[unknown] = entropy[unknown] = np.nan
         of_rows = np.repeat(w, np.diff(offsets), axis=1)

@@ -74,7 +74,7 @@ class Independent:
         w = units.weights
         if w is not None:
             q *= w
-        value = log_sum.sum(axis=1) if w is None else weighted(log_sum, w)
+        value = weighted(log_sum, np.ones(1) if w is None else w)
         return Posterior(value, q, q.sum(axis=2), partial(entropy_of, q, w, beta), log_sum)
 
     def log_weights(self, phi: Weights) -> Array:
@@ -143,5 +143,5 @@ def weighted(values: Array, weights: Array) -> Array:
     Weights have shape (units,), or (runs, 1, units) where each run has its own.
     """
     weights = weights if weights.ndim == 1 else weights[:, 0]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         return np.asarray(np.where(weights > 0, values * weights, 0.0).sum(axis=1))

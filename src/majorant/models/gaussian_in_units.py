@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
+from majorant.densities.far import told_apart
 from majorant.densities.gaussian import Gaussian, Normals
 from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Limits, Mixture, Table
@@ -80,10 +81,22 @@ class GaussianInUnits:
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
         """Return the log density of each row in its units; of the cells that are there."""
-        volume, standard = np.log(self.scale), self._standard(rows)
-        x = standard.columns[0]
+
+        def near(z: Array) -> Table:
+            return self._of_standard(theta, Block(0, (z,)))
+
+        return told_apart(self.plain_log_density(theta, rows), rows.columns[0], self.centre, self.scale, near)
+
+    def plain_log_density(self, theta: Normals, rows: Block) -> Table:
+        """Return the log density of rows that are not too far out."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._of_standard(theta, self._standard(rows))
+
+    def _of_standard(self, theta: Normals, rows: Block) -> Table:
+        """Return the log density, in the units of the user, of rows in standard units."""
+        volume, x = np.log(self.scale), rows.columns[0]
         if self.inner is not self.whole:
-            return np.asarray(self.inner.log_density(theta, standard) - ~np.isnan(x) @ volume)
+            return np.asarray(self.inner.log_density(theta, rows) - ~np.isnan(x) @ volume)
         each = [self.whole.mixture(theta, run).log_densities(x, float(volume.sum())) for run in range(len(theta.means))]
         by_row = each[0][None] if len(each) == 1 else np.stack(each)
         return np.moveaxis(by_row, 1, 2)  # a chain and the moments read it row by row

@@ -25,6 +25,8 @@ from majorant.solvers.gaussian import LOG_2PI
 
 FIRST, LEAST, MOST = 8.0, 1.0, 200.0
 """Degrees of freedom of a start; the fewest; and the most, from which on a distribution is as good as normal."""
+FAR = 1e140
+"""Units from which on squares would be too large for a number."""
 
 
 @value_class
@@ -75,15 +77,17 @@ class Students:
         """Moments of the weighted rows, the mass, and the sum for the degrees of freedom."""
         return self.normal.width + 2
 
-    def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_]]:
-        """Return the rows with means for what is missing, and which are there; kept beside the rows."""
+    def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_], Array]:
+        """Return the rows with means for what is missing, which are there, and what far ones are divided by; kept."""
         x = rows.columns[0]
         known = rows.derived.get("complete")
         if known is None or known[0] is not x:
             there = ~np.isnan(x).any(axis=1)
             filled = np.where(there[:, None], x, self.normal.centre)
-            rows.derived["complete"] = known = (x, Block(rows.first, (filled,), rows.weights), there)
-        return known[1], known[2]
+            size = np.maximum(np.abs(filled / FAR / self.normal.scale).max(axis=1), 1.0)
+            complete = Block(rows.first, (filled / size[:, None],), rows.weights)
+            rows.derived["complete"] = known = (x, complete, there, size)
+        return known[1:]
 
     def _distances(self, theta: StudentStates, rows: Block) -> tuple[Table, Array]:
         """Return squared distances from the means, and half the log determinants of the scale matrices."""
@@ -91,20 +95,20 @@ class Students:
         factored = [self.normal.whole.mixture(theta.normals, run).precision_factors()[1] for run in runs]
         half = np.stack(factored) / 2
         at_mean = half + self.d * LOG_2PI / 2 + self.volume
-        return -2 * (self.normal.log_density(theta.normals, rows) + at_mean[:, :, None]), half
+        return -2 * (self.normal.plain_log_density(theta.normals, rows) + at_mean[:, :, None]), half
 
     def log_density(self, theta: StudentStates, rows: Block) -> Table:
         """Return the log density of each row; zero where it is missing."""
-        complete, there = self._complete(rows)
+        complete, there, size = self._complete(rows)
         distances, half = self._distances(theta, complete)
         nu, d = theta.degrees, self.d
         top = gammaln((nu + d) / 2) - gammaln(nu / 2) - d / 2 * np.log(nu * np.pi) - half - self.volume
-        away = (nu[:, :, None] + d) / 2 * np.log1p(np.maximum(distances, 0.0) / nu[:, :, None])
-        return np.asarray((top[:, :, None] - away) * there)
+        square = np.log1p(np.maximum(distances, 0.0) / nu[:, :, None]) + 2 * np.log(size)
+        return np.asarray((top[:, :, None] - (nu[:, :, None] + d) / 2 * square) * there)
 
     def statistics(self, theta: StudentStates | None, rows: Block, q: Table) -> Array:
         """Return moments of rows weighted by their expected u, the mass, and the sum of logarithms of these."""
-        complete, there = self._complete(rows)
+        complete, there, _ = self._complete(rows)
         q = q * there
         mass = q.sum(axis=2)
         if theta is None:
