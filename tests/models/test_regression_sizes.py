@@ -156,11 +156,19 @@ def test_rows_on_one_line_exactly_are_said_to_be(seed: int) -> None:
 @pytest.mark.parametrize("variance", ["component", "common"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_rows_all_on_one_line_of_a_gamma_family_are_said_to_be_exact(k: int, variance: Any) -> None:
-    """Not that a component has 0 rows, or two are the same: rounding decides whose a row is."""
+    """As of a Gaussian one: every component is that line, and its noise a floor of which the log-likelihood is."""
     for seed in range(2):
         x = np.random.default_rng(seed).uniform(0, 2 + seed, (60, 1))
-        with pytest.warns(ConvergenceWarning, match="here a component fits its rows exactly, so its noise is a floor"):
-            mj.RegressionMixture(k, family="gamma", variance=variance, random_state=0).fit(x, np.exp(1 + x[:, 0] / 2))
+        y = np.exp(1 + x[:, 0] / 2)
+        with pytest.warns(ConvergenceWarning, match="one line fits every row exactly"):
+            model = mj.RegressionMixture(k, family="gamma", variance=variance, random_state=0).fit(x, y)
+        assert model.is_exact_ and not model.regular_ and not hasattr(model, "predict_proba")
+        np.testing.assert_allclose(model.intercept_, 1, atol=1e-9)
+        np.testing.assert_allclose(model.coef_, 0.5, atol=1e-9)
+        a = 1 / model.scale_[0] ** 2  # at its mean a gamma density is that of a normal one, but for 1 / (12 a)
+        np.testing.assert_allclose(model.log_likelihood_, np.sum(0.5 * np.log(a / (2 * np.pi)) - np.log(y)), rtol=1e-6)
+        with pytest.raises(ValueError, match="no noise to estimate standard errors from"):
+            model.standard_errors()
 
 
 @pytest.mark.parametrize("family", ["gaussian", "student", "gamma"])

@@ -100,7 +100,12 @@ def _standardised(units: Units, response: Response) -> Units:
     coordinates = units.coordinates
     if not response.is_location_scale:
         pooled = weighted_fits(units.responses(response), np.ones((1, units.n_rows)), n_steps=30)[0]
-        return about_single(replace(units, coordinates=replace(coordinates, pooled=pooled)), response)
+        units = about_single(replace(units, coordinates=replace(coordinates, pooled=pooled)), response)
+        if not response.has_dispersion:
+            return units
+        lost = units.responses(response).deviance(np.zeros((1, units.n_coefficients)))[0]
+        dispersion = response.dispersion(np.average(lost, weights=units.row_weights))
+        return replace(units, is_exact=bool(dispersion <= response.least_dispersion))
     assert units.offset is not None
     y = units.y - units.offset
     size = float(np.abs(y).max()) or 1.0

@@ -154,7 +154,7 @@ class RegressionMixture(CertifiableLines):
     optima_ : list of dict
         The distinct regular optima, best first: ``log_likelihood``, ``coef``, ``intercept``, ``scale``, ``weights``.
     is_exact_ : bool
-        Whether one line fits every row.
+        Whether one line fits every row; of a gamma family this is asked of rows in memory only.
     converged_ : bool
     n_iter_ : int
         EM steps of the run that was kept.

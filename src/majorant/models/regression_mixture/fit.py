@@ -263,7 +263,8 @@ def _exact(contest: RegressionContest) -> Found[Theta]:
     law: Any = Weights(np.full((1, k), 1 / k))
     if units.gating is not None:
         law = Logits(np.zeros((1, k, units.gating.shape[1])))
-    theta = Parameters(Predictors(np.zeros((1, k, units.n_coefficients)), np.ones((1, k))), law)
+    least = contest.density.response.least_dispersion or 1.0  # of a location-scale target noise is the unit
+    theta = Parameters(Predictors(np.zeros((1, k, units.n_coefficients)), np.full((1, k), least)), law)
     objective = float(contest.on(contest.whole).seen(theta).objective[0])
     run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=EXACT_LINE, path=(objective,))
     return _of_ends([run], 0)

@@ -17,7 +17,7 @@ PLAIN_ONLY = (
 )
 EXACT_LINE = (
     "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and the noise is "
-    "a floor, 1e-10 of the size of y, from which log-likelihood and criteria follow; fit a linear regression"
+    "a floor, from which log-likelihood and criteria follow; fit a single regression"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
 SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"

@@ -84,8 +84,7 @@ def _notes(regression: Regression) -> list[str]:
     model, limit = regression.run.estimator, numbers.fixed(float(regression.params["max_sigma_ratio"]), 1)
     if model.is_exact_:
         return [
-            "<b>What to do:</b> fit a linear regression. The noise shown is a floor, 1e-10 of the size of y; the "
-            "log-likelihood follows from it."
+            "<b>What to do:</b> fit a single regression. The noise shown is a floor; the likelihood follows from it."
         ]
     if not regression.regular:
         why = f" {WHY}" if regression.has_noise else ""
