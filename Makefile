@@ -87,11 +87,11 @@ wheels: $(BIN)/python
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels.py x86_64 $(PYTHONS)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels.py aarch64 --tests
 
-# The tests with the lowest versions that pyproject.toml allows, but for what is only about words, layout and other tools;
-# what those versions warn of is their own affair.
+# The quick tests with the lowest versions that pyproject.toml allows, but for what is only about words, layout and other
+# tools; what those versions warn of is their own affair.
 oldest: kernels $(VENV)-oldest/installed
-	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope -W default $(addprefix --ignore=tests/,\
-	    data/test_cluster.py test_architecture.py test_docs.py test_peers_script.py typing)
+	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -W default -m "not ($(WAITS))" \
+	    $(addprefix --ignore=tests/,test_architecture.py test_docs.py test_peers_script.py typing)
 
 # Each extra alone, and all together, has to resolve within a minute.
 EXTRAS := cli formula excel dask test docs bench

@@ -1,6 +1,6 @@
 """Do the tests that are quick find what all tests find? A sample of mutants of the rooms below the models.
 
-    python tools/mutants.py run [TEST ...]    # once, and after a change of tests: which statements each test runs
+    python tools/mutants.py run [TEST ...]    # once, and after a change of tests: which statements each runs, slow last
     python tools/mutants.py try 100           # mutants of a seeded order, so many more than were tried before
     python tools/mutants.py tell              # how many the quick tests kill, and all; what survives
 
@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from copy import copy
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -172,18 +173,19 @@ def passes(home: Path, *arguments: str, **environment: str) -> bool:
 
 
 def cover(files: list[str]) -> None:
-    """Which statements each test runs, a file of tests after the other."""
+    """Which statements each test runs, a file of tests after the other: those that are quick, then those that wait."""
     home = package("marked")
     for path in FILES:
         (home / "majorant" / path.relative_to(PACKAGE)).write_text(marked(path), encoding="utf-8")
     (home / "majorant" / "_ran.py").write_text("seen = set()\nran = seen.add\n", encoding="utf-8")
-    for file in files:
-        made = COVERED / (file.replace("/", ".") + ".jsonl")
+    for tier, file in product(("quick", "slow"), files):
+        made = COVERED / f"{file.replace('/', '.')}.{tier}.jsonl"
         made.unlink(missing_ok=True)
         new = made.with_suffix(".new")
         new.unlink(missing_ok=True)
-        good = passes(home, file, "-m", "not (browser or cluster or site)", MUTANTS_RAN=str(new))
-        print("passes" if good else "FAILS ", file, flush=True)
+        asked = f"{'' if tier == 'slow' else 'not '}slow and not (browser or cluster or site)"
+        good = passes(home, file, "-m", asked, MUTANTS_RAN=str(new))
+        print("passes" if good else "FAILS ", tier, file, flush=True)
         if new.exists():
             new.rename(made)
 
