@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy import stats
 
 from majorant.data.chunks import Block
 from majorant.densities import Bernoulli, Categorical, Poisson, Product, ZeroInflatedPoisson, check_density
+from majorant.densities.normal import FLOOR, LEAST_RATIO, Normal
 
 from ..mixtures_of_parts import DENSITIES, D, K, N, columns_of
 
@@ -107,3 +110,21 @@ def test_edges_have_finite_densities() -> None:
     x = np.array([[0.0, 1.0], [1.0, 1.0]])
     found = Bernoulli(2).log_density(np.array([[[0.0, 1.0]]]), Block(0, (x,)))[0, 0]
     assert found[0] == 0 and found[1] < -600 and np.isfinite(found).all()
+
+
+@pytest.mark.parametrize(
+    ("variances", "collapsed"),
+    [
+        ([[1.0, 1.0], [0.5, 2.0]], ""),
+        ([[1.0, 2 * LEAST_RATIO], [1.0, 1.0]], ""),
+        ([[1.0, 1.0], [LEAST_RATIO / 2, 1.0]], "component 2 .* column 1"),  # of what is pooled
+        ([[1.0, FLOOR], [1.0, FLOOR]], "component 1 .* column 2"),  # all of them
+    ],
+)
+def test_a_normal_state_that_collapses_is_named(variances: list[list[float]], collapsed: str) -> None:
+    density = Normal(np.zeros(2), ONE)
+    theta = np.concatenate([np.zeros((2, 2)), variances], axis=1)[None]
+    for of_one_or_many in (np.full(2, 50.0), np.full((1, 2), 50.0)):
+        found = density.degeneracy(theta, of_one_or_many, SimpleNamespace(n_components=2))
+        assert re.search(collapsed, found) and bool(found) == bool(collapsed)
+    assert density.degeneracy(theta[:, 1:], np.full(1, 100.0), SimpleNamespace(n_components=1)) == ""

@@ -20,12 +20,12 @@ from majorant.densities import Bernoulli, Categorical
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Independent
 from majorant.search.contest import MixtureContest
-from majorant.search.contestants import Run, entrants
+from majorant.search.contestants import STEADIEST, Run, entrants
 from majorant.search.effort import BULK, EFFORTS, FEWEST, Plan
 from majorant.search.perturbations import joined, perturbed, redrawn, replaced
 from majorant.search.race import Race, followed
 from majorant.search.record import PERTURBATION
-from majorant.search.starts import KINDS, softened, tables
+from majorant.search.starts import KINDS, cut, softened, tables
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "latentclass"
 
@@ -135,6 +135,30 @@ def test_a_run_that_was_followed_takes_its_records_along() -> None:
 def test_entrants_have_not_begun() -> None:
     (run,) = entrants([("a", 1.0)])
     assert (run.source, run.start, run.objective, run.n_iter) == ("a", 1.0, np.inf, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [
+        ((), 3.0),
+        ((10.0, 6.0), 3.0),
+        ((50.0, 14.0, 10.0, 8.0), 6.0),  # gains of 4 and 2: 1, 1/2, ... are to come
+        ((10.0, 9.0, 7.0), 7.0 - 2 * STEADIEST / (1 - STEADIEST)),  # they grow
+        ((10.0, 10.0, 9.0), 9.0),
+        ((10.0, 9.0, 9.0), 9.0),
+    ],
+)
+def test_runs_head_for_the_limit_of_gains_that_decrease(path: tuple[float, ...], limit: float) -> None:
+    run = Run("a", 0.0, 0.0, objective=path[-1] if len(path) > 2 else 3.0, path=path)
+    assert run.heading == pytest.approx(limit, rel=1e-12)
+
+
+def test_a_cut_leaves_a_tenth_at_either_end() -> None:
+    draws = np.random.default_rng(0)
+    points = draws.normal(size=(100, 2))
+    for _ in range(20):
+        sizes = cut(points, np.ones(100), 3, draws).sum(axis=1)
+        assert sizes[0] >= 10 and sizes[-1] >= 10
 
 
 @pytest.mark.parametrize("name", [name for name, _ in KINDS])
