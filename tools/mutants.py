@@ -2,7 +2,7 @@
 
     python tools/mutants.py run [TEST ...]    # once, and after a change of tests: which statements each runs, slow last
     python tools/mutants.py try 100           # mutants of a seeded order, so many more than were tried before
-    python tools/mutants.py tell              # how many the quick tests kill, and all; what survives
+    python tools/mutants.py tell              # by room, how many the quick tests kill, and all; what survives
 
 A mutant has one operator, number or call changed in one statement of a function. It is tried on a copy of the package,
 by the tests of `make test` that run the statement and, if it survives those, by the slow ones too; those of browsers,
@@ -220,7 +220,9 @@ def attempt(number: int) -> None:
 
 def tell() -> None:
     lines = [json.loads(line) for line in JOURNAL.read_text(encoding="utf-8").splitlines()]
-    print(len(lines), "mutants:", dict(Counter(line["killed"] for line in lines)))
+    for room in ("", *sorted({line["where"].partition("/")[0] for line in lines})):
+        killed = Counter(line["killed"] for line in lines if line["where"].startswith(room))
+        print(f"{room or 'all'}: {killed.total()} mutants,", dict(killed))
     for line in lines:
         if line["killed"] != "quick":
             print(f"{line['killed']:16}{line['where']:36}{line['what']}")
