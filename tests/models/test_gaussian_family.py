@@ -45,6 +45,20 @@ def test_em_never_loses(covariance_type: CovarianceType) -> None:
 
 
 @each_type
+@pytest.mark.parametrize("single", [False, True])
+def test_parameters_come_back_from_their_numbers(single: bool, covariance_type: CovarianceType) -> None:
+    """But for means, which have the precision of the rows."""
+    random = np.random.default_rng(4)
+    x, _ = data_of(4)
+    sums = moments(x, np.ones(len(x)), random.dirichlet([1.0] * 3, len(x)), np.zeros((3, 2)), covariance_type)
+    kept = theta_of(m_step(sums, None, np.zeros((3, 2)), covariance_type, 0.01).mixture).density
+    density: Any = family_of(3, 2, covariance_type, single=single).mixture.density
+    again = density.theta_of(density.vector(kept), kept)
+    np.testing.assert_array_equal(again.means, kept.means.astype(np.float32) if single else kept.means)
+    np.testing.assert_allclose(again.covariances, kept.covariances, rtol=1e-12, atol=1e-14)
+
+
+@each_type
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_runs_and_its_bound_falls(name: str, covariance_type: CovarianceType) -> None:
     x, labels = data_of(3)
