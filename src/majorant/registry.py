@@ -54,8 +54,9 @@ class ModelCard:
     shapes : dict of str to str
         Shapes of the arrays that predictions read, a letter for each axis; a file with others is refused. Axes of one
         letter are equally long, "d" is the number of columns, "m" that of a kernel's axes (of columns without a
-        kernel), "1" and "2" are themselves, "*" is any number of axes. A space stands between alternatives, and
-        "full:kdd" holds for covariance_type="full" alone.
+        kernel), "g" that of covariates of `gating` where these have names, "h" one more, "1" and "2" are themselves,
+        "*" is any number of axes. A space stands between alternatives, and "full:kdd" holds for covariance_type="full"
+        alone.
     sections : tuple of str
         Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
     takes_text : bool

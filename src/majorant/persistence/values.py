@@ -39,6 +39,8 @@ OF_ANY = {
     "class_weights_": "k",
     "class_contrasts_": "kd",
     "never_together_": "0 q2",
+    "gating_center_": "g",
+    "gating_scale_": "g",
     **dict.fromkeys(("l2_path_", "penalty_path_", "loss_weight_path_"), "*2"),
 }
 """Shapes of what models say of their fits, whichever models they are."""
@@ -100,6 +102,9 @@ def _check_shapes(estimator: Any, shapes: Mapping[str, str]) -> set[str]:
     sizes = {"0": 0, "1": 1, "2": 2, "d": int(estimator.n_features_in_)}
     if hasattr(estimator, "classes_"):
         sizes["c"] = len(estimator.classes_)
+    if getattr(estimator, "gating_names_in_", None) is not None:
+        n_gating = int(np.size(estimator.gating_names_in_))
+        sizes.update(g=n_gating, h=n_gating + 1)
     if getattr(estimator, "kernel_axes_", None) is None:
         sizes["m"] = sizes["d"]
     squares = set()

@@ -75,7 +75,7 @@ SMALL_TABLE = 1 << 24
             "means_": "kd",
             "covariances_": "full:kdd tied:dd diag:kd spherical:k",
             "precisions_cholesky_": "full:kdd tied:dd diag:kd spherical:k",
-            "gating_coef_": "kg",
+            "gating_coef_": "kh",
         },
     )
 )

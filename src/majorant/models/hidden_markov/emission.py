@@ -15,7 +15,7 @@ SHAPES = {
     "weights_": "k",
     "start_probabilities_": "k",
     "transitions_": "kk",
-    "gating_coef_": "kkg",
+    "gating_coef_": "kkh",
     "means_": "kw",
     "covariances_": "full:kww tied:kww diag:kw spherical:k",
     "rates_": "kr",

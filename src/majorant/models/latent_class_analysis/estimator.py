@@ -58,7 +58,7 @@ MOST_PATTERNS = 50_000
             "item_probabilities_": "kp",
             "normal_means_": "kn",
             "normal_variances_": "kn",
-            "gating_coef_": "kg",
+            "gating_coef_": "kh",
         },
     )
 )

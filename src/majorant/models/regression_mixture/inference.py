@@ -16,6 +16,7 @@ from majorant._numbers import briefly
 from majorant._validation import check_choice, check_count, check_real, check_sample_weight, levels_to_user
 from majorant.models.base import refuse_stored
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
+from majorant.models.regression_mixture.outcome import PARAMETERS
 from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.resampling import bootstrap, rows_of
 from majorant.models.regression_mixture.words import reservations, why_no_errors
@@ -51,11 +52,13 @@ class UncertainLines(FittedLines):
         return found
 
     def check_estimates(self) -> None:
-        """Raise ValueError if an estimate has not the shape of its standard errors; asked of a model from a file."""
-        for name, errors in (self.__dict__.get("standard_errors_") or {}).items():
-            found = np.asarray(getattr(self, f"{name}_", None)).shape
-            if found != np.shape(errors):
-                raise ValueError(f"its {name}_ has shape {found}, and its standard errors have {np.shape(errors)}")
+        """Raise ValueError if estimates have not the shapes of those of its optimum; asked of a model from a file."""
+        optima = getattr(self, "optima_", None)
+        optimum = optima[0] if isinstance(optima, list) and optima and isinstance(optima[0], dict) else {}
+        for name in PARAMETERS:
+            found, expected = (np.asarray(one).shape for one in (getattr(self, f"{name}_"), optimum.get(name)))
+            if found != expected:
+                raise ValueError(f"its {name}_ has shape {found}, and that of its optimum {expected}")
 
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_errors_of_the_fit"):
