@@ -48,52 +48,39 @@ void row_minimum(int64_t n, int64_t states, const T* energies, T* least, int32_t
 template <class T>
 double draw(int64_t n, int64_t states, const T* energies, const double* w, const T* least, const int32_t* argument,
             double price, const double* uniforms, int32_t* z, int64_t* moved) {
-    constexpr double reach = 37.0;  // exp(-37) is out of reach of a 53-bit uniform
-    constexpr int64_t lanes = 8;
-    const int64_t blocks = (states + lanes - 1) / lanes, padded = blocks * lanes;
-    std::vector<double> mass(padded), block_mass(blocks);
+    constexpr int64_t strip = 16;  // lanes are rows
+    std::vector<float> mass(states * strip);
     double excess = 0.0;
     int64_t changes = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const T* row = energies + i * states;
-        const double wi = weight(w, i), scale = price * wi, low = double(least[i]);
-        int64_t in_reach = 0;
-        for (int64_t s = 0; s < states; s++) {
-            mass[s] = double(row[s]);
-            in_reach += scale * (mass[s] - low) < reach;
+    for (int64_t first = 0; first < n; first += strip) {
+        const int64_t m = std::min(strip, n - first);
+        for (int64_t r = 0; r < m; r++) {
+            const T* row = energies + (first + r) * states;
+            const double scale = price * weight(w, first + r), low = double(least[first + r]);
+            for (int64_t s = 0; s < states; s++) mass[s * strip + r] = float(scale * (low - double(row[s])));
+            mass[argument[first + r] * strip + r] = -infinity<float>;  // the best state has a mass of one, and goes first
         }
-        if (in_reach <= 1) {
-            z[i] = argument[i];
-            continue;
+        float others[strip] = {}, rest[strip], start[strip] = {};
+        int32_t chosen[strip];
+        for (int64_t s = 0; s < states; s++)
+            for (int64_t r = 0; r < strip; r++) others[r] += mass[s * strip + r] = exp_of_negative(mass[s * strip + r]);
+        for (int64_t r = 0; r < strip; r++) {
+            const int64_t i = std::min(first + r, n - 1);
+            rest[r] = float(uniforms[i] * (1.0 + double(others[r])) - 1.0);
+            chosen[r] = argument[i];
         }
-        std::fill(mass.begin() + states, mass.end(), infinity<double>);
-        for (int64_t s = 0; s < padded; s++) mass[s] = exp_of_negative(-scale * (mass[s] - low));
-        double total = 0.0;
-        for (int64_t c = 0; c < blocks; c++) {
-            double sum = 0.0;
-            for (int64_t v = 0; v < lanes; v++) sum += mass[c * lanes + v];
-            block_mass[c] = sum;
-            total += sum;
-        }
-        // The inverse CDF takes states in any order: the best one, which most rows keep, goes first.
-        int32_t chosen = argument[i];
-        double rest = uniforms[i] * total - mass[chosen];
-        if (rest >= 0) {
-            block_mass[chosen / lanes] -= mass[chosen];
-            mass[chosen] = 0.0;
-            int64_t c = 0;
-            for (; c + 1 < blocks && rest >= block_mass[c]; c++) rest -= block_mass[c];
-            for (int64_t s = c * lanes; s < std::min(states, (c + 1) * lanes); s++) {
-                if (!(mass[s] > 0)) continue;
-                chosen = int32_t(s);  // the last one with mass should rounding carry us past the end
-                rest -= mass[s];
-                if (rest < 0) break;
+        // Inverse CDF: the last state with mass that begins before what is left of the uniform.
+        for (int64_t s = 0; s < states; s++)
+            for (int64_t r = 0; r < strip; r++) {
+                const float next = mass[s * strip + r];
+                chosen[r] = (next > 0.0f) & (start[r] <= rest[r]) ? int32_t(s) : chosen[r];
+                start[r] += next;
             }
-        }
-        z[i] = chosen;
-        if (chosen != argument[i]) {
-            changes++;
-            excess += wi * (double(row[chosen]) - low);
+        for (int64_t r = 0; r < m; r++) {
+            const int64_t i = first + r;
+            z[i] = chosen[r];
+            changes += chosen[r] != argument[i];
+            excess += weight(w, i) * (double(energies[i * states + chosen[r]]) - double(least[i]));
         }
     }
     *moved = changes;
@@ -111,10 +98,13 @@ void walk(int64_t n, int64_t states, const T* energies, const double* w, const T
     for (int64_t i = 0; i < n; i++) spent += regret(i, z[i]);
     for (int64_t step = 0; step < steps; step++) {
         const int64_t i = sites[step];
-        const double others = spent - regret(i, z[i]), rest = room - others;
+        const T* row = energies + i * states;
+        const double others = spent - regret(i, z[i]), rest = room - others, wi = weight(w, i), low = double(least[i]);
         int64_t m = 0;
-        for (int64_t s = 0; s < states; s++)
-            if (regret(i, s) <= rest) fits[m++] = int32_t(s);
+        for (int64_t s = 0; s < states; s++) {  // without branches, which would be guessed wrong
+            fits[m] = int32_t(s);
+            m += wi * (double(row[s]) - low) <= rest;
+        }
         if (m == 0) continue;
         z[i] = fits[std::min<int64_t>(int64_t(picks[step] * double(m)), m - 1)];
         spent = others + regret(i, z[i]);

@@ -54,7 +54,7 @@ def as_soft(q: Latent, n_states: int) -> Latent:
 def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
     """Return the expectation of a table (rows, n_states) under the latent values, one number per unit."""
     if q.ndim == 1:
-        return np.asarray(table[np.arange(len(q)), q])
+        return np.asarray(table.take(np.arange(0, table.size, table.shape[1]) + q))
     return np.asarray(expected_by_shares(q, table))
 
 

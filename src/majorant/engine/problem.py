@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -122,6 +122,8 @@ class View:
         Weight of the data over the first budget; relative to it prices do not depend on the units of energies.
     preference : ndarray, optional
         What a bias prefers, kept for proposals at other prices.
+    drawn : dict
+        The noise by its width, kept likewise.
     """
 
     block: Block
@@ -133,6 +135,7 @@ class View:
     draw: int
     first_price: float = 1.0
     preference: NDArray[Any] | None = None
+    drawn: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def least(self) -> NDArray[Any]:
@@ -150,7 +153,9 @@ class View:
 
     def noise(self, width: int) -> NDArray[np.float64]:
         """Return uniform numbers in (0, 1), shape (rows, width), which for a unit do not depend on its block."""
-        return self.block.noise(self.seed, self.draw, width)
+        if width not in self.drawn:
+            self.drawn[width] = self.block.noise(self.seed, self.draw, width)
+        return self.drawn[width]
 
     def bound(self, family: Family[Any], theta: Any, q: Latent) -> Bound:
         """Return the bound of latent values `q`, with its excess over the objective."""
