@@ -8,11 +8,19 @@ namespace majorant::MAJORANT_ISA {
 
 template <class T>
 void sort_rows(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new) {
-    // Pairs (first column, position) sort in cache; the other columns are looked at only inside runs of equal keys.
-    std::vector<std::pair<T, int64_t>> keys(n);
-    for (int64_t i = 0; i < n; i++) keys[i] = {d ? x[i * d] : T(0), i};
-    std::sort(keys.begin(), keys.end());
-    for (int64_t i = 0; i < n; i++) order[i] = keys[i].second;
+    // Pairs (first column, position) sort in cache; the other columns are looked at only inside runs of equal keys. Positions
+    // of half the bytes make those of float half as large.
+    auto by_first_column = [&](auto position) {
+        std::vector<std::pair<T, decltype(position)>> keys(n);
+        for (int64_t i = 0; i < n; i++) keys[i] = {d ? x[i * d] : T(0), decltype(position)(i)};
+        std::sort(keys.begin(), keys.end());
+        for (int64_t i = 0; i < n; i++) order[i] = keys[i].second;
+    };
+    if (n < int64_t(1) << 31)
+        by_first_column(int32_t());
+    else
+        by_first_column(int64_t());
+    auto first_column = [&](int64_t i) { return d ? x[order[i] * d] : T(0); };
 
     auto compare = [&](int64_t a, int64_t b) {  // -1, 0, 1 on the columns after the first
         for (int64_t l = 1; l < d; l++) {
@@ -23,7 +31,7 @@ void sort_rows(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new
     };
     for (int64_t from = 0; from < n;) {
         int64_t to = from + 1;
-        while (to < n && keys[to].first == keys[from].first) to++;
+        while (to < n && first_column(to) == first_column(from)) to++;
         if (to - from > 1 && d > 1)
             std::sort(order + from, order + to, [&](int64_t a, int64_t b) {
                 const int c = compare(a, b);

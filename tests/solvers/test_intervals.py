@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.solvers.intervals import MOST_CELLS, best_intervals, interval_search, only_column
+from majorant.solvers.intervals import JOINED, MOST_CELLS, best_intervals, interval_search, only_column
 
 Array = NDArray[np.float64]
 
@@ -119,6 +119,32 @@ def test_what_is_too_large_or_has_more_columns_is_searched() -> None:
     assert only_column(x[:100], 10) == 0
     assert only_column(np.ones((5, 2)), 2) is None
     assert only_column(np.random.default_rng(5).normal(size=(50, 2)), 3) is None
+
+
+@pytest.mark.parametrize("k", [6, 12])
+@pytest.mark.parametrize("power", [0.3, 1.0, 4.0])
+def test_neighbours_joined_and_parted_again_cost_nothing(monkeypatch: pytest.MonkeyPatch, power: float, k: int) -> None:
+    """Heavy tails, of which a few far points are clusters of their own, and weights."""
+    g = np.random.default_rng(6)
+    x, w = np.sort(g.normal(size=8_000)), g.integers(1, 4, 8_000).astype(float)
+    x = np.sign(x) * np.abs(x) ** power
+    _, least = best_intervals(x, w, k)
+    monkeypatch.setattr("majorant.solvers.intervals.MOST_CELLS", 40_000)
+    found = interval_search(x[:, None], w, k)
+    assert found is not None and found.optima[0][0] == JOINED
+    assert least <= found.objective * (1 + 1e-12) and found.objective <= least * (1 + 1e-6)
+    assert interval_search(x[:, None], w, 101) is None
+
+
+@pytest.mark.slow
+def test_weights_and_order_do_not_matter_where_neighbours_are_joined() -> None:
+    g = np.random.default_rng(7)
+    x, w = g.normal(size=(MOST_CELLS // 20 + 5_000, 1)).astype(np.float32), g.integers(1, 3, MOST_CELLS // 20 + 5_000)
+    model = mj.KMeans(20, random_state=0).fit(x, sample_weight=w)
+    again = mj.KMeans(20, random_state=1, n_jobs=2).fit(g.permutation(np.repeat(x, w, axis=0)))
+    assert "neighbours joined" in model.search_.note and not model.search_.certain
+    assert np.array_equal(model.cluster_centers_, again.cluster_centers_) and model.inertia_ == again.inertia_
+    assert -model.score(x, sample_weight=w) == pytest.approx(model.inertia_, rel=1e-6)
 
 
 def test_points_of_which_the_first_are_equal_are_on_a_line_too() -> None:

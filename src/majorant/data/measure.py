@@ -53,10 +53,14 @@ class Measure:
 
     def variances(self) -> NDArray[np.float64]:
         """Return the weighted variance of each column over the entries that are there, in the measure's own units."""
-        share, points, there = self.weights / self.total_weight, self.points, 1.0
-        if not sparse.issparse(points) and (missing := np.isnan(points)).any():
-            points, there = np.where(missing, 0, points), np.einsum("i,ij->j", share, ~missing)
-        mean = points.T @ share / there
+        points, there = self.points, 1.0
+        if sparse.issparse(points):
+            mean = points.T @ (self.weights / self.total_weight)
+        else:
+            if (missing := np.isnan(points)).any():
+                points = np.where(missing, 0, points)
+                there = np.einsum("i,ij->j", self.weights, ~missing) / self.total_weight
+            mean = np.einsum("i,ij->j", self.weights, points) / self.total_weight / there
         return np.asarray(np.maximum(self.squares() / self.total_weight / there - mean**2, 0.0))
 
     def squares(self) -> NDArray[np.float64]:
@@ -98,9 +102,14 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None, *, cen
         _kernels.sort_rows(_sortable(rows), order, is_new)
     places = order if kept is None else kept[order]
     positions = np.full(X.shape[0], -1, dtype=np.intp)
-    positions[places] = np.cumsum(is_new, dtype=np.intp) - 1
+    ranks = np.cumsum(is_new, dtype=np.intp)
+    ranks -= 1
+    positions[places] = ranks
+    del ranks  # arrays with a number for each row exist one after the other
     merged = _merge(None if weights is None else weights[places], is_new)
-    points, origin, scale = standard_units(rows, order[is_new.astype(bool)], centred=centred)
+    del places
+    order = order[is_new.view(bool)]
+    points, origin, scale = standard_units(rows, order, centred=centred)
     return Measure(points, merged, positions, origin, scale)
 
 
@@ -142,7 +151,10 @@ def _merge(w: NDArray[np.float64] | None, is_new: NDArray[np.uint8]) -> NDArray[
     """Return the weights of runs of equal rows; without weights, their lengths."""
     starts = np.flatnonzero(is_new)
     if w is None:
-        return np.diff(starts, append=len(is_new)).astype(np.float64)
+        lengths = np.empty(len(starts))
+        np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+        lengths[-1:] = len(is_new) - starts[-1:]
+        return lengths
     if len(starts) == len(w):
         return w.astype(np.float64)
     if w.min() != w.max():  # sorted inside each run: the sum must not depend on the order of the rows

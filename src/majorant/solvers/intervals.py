@@ -1,4 +1,7 @@
-"""k-means of rows on a line, exactly: the best clusters are intervals, found by dynamic programming."""
+"""k-means of rows on a line: the best clusters are intervals, found by dynamic programming.
+
+Exactly, or of very many rows in one column with neighbours joined.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult
 
 EXACT = "dynamic programming"
-"""Name of the search in its record."""
+JOINED = "dynamic programming, neighbours joined"
+"""Names of the searches in their records."""
 
 MOST_CELLS = 2_000_000
 """Distinct points times intervals up to which the program is run: about a second."""
+
+MOST_JOINED = 100
+"""Clusters up to which more points than that are searched with neighbours joined."""
 
 NEGLIGIBLE = 1e-12
 """Share of the objective below which it does not matter how far points lie beside their line."""
@@ -63,9 +71,14 @@ def best_intervals(x: NDArray[np.float64], weights: NDArray[np.float64], k: int)
 
 
 def interval_search(points: NDArray[Any], weights: NDArray[np.float64], k: int) -> SwapResult | None:
-    """Return the best of all solutions for points that lie on a line up to rounding, if they are not too many."""
-    if len(points) * k > MOST_CELLS or k >= len(points):
+    """Return the best of all solutions for points that lie on a line up to rounding, if they are not too many.
+
+    Of more points in one column, which must ascend, it is the best with neighbours joined.
+    """
+    if k >= len(points):
         return None
+    if len(points) * k > MOST_CELLS:
+        return _joined(points, weights, k) if points.shape[1] == 1 and k <= MOST_JOINED else None
     rounding = 4 * np.finfo(points.dtype).eps * max(points.max(), -points.min())
     for some in (points[:64], points):  # most points are refused by the first few
         about = some.astype(np.float64) - points[0]
@@ -86,3 +99,27 @@ def interval_search(points: NDArray[Any], weights: NDArray[np.float64], k: int) 
     sums = [np.bincount(labels, weights * x, k) for x in about.T]
     centres = points[0] + np.column_stack(sums) / np.bincount(labels, weights, k)[:, None]
     return SwapResult(centres, labels, objective, 0, True, [objective], [(EXACT, objective)])
+
+
+def _joined(points: NDArray[Any], weights: NDArray[np.float64], k: int) -> SwapResult:
+    """Return the best of all solutions that keep groups of neighbours together, ever smaller ones about the cuts."""
+    x, n_groups = points[:, 0], MOST_CELLS // (8 * k)
+    edges = np.linspace(float(x[0]), float(x[-1]), n_groups, endpoint=False).astype(x.dtype)
+    stride = -(-len(x) // n_groups)
+    first = np.union1d(np.searchsorted(x, edges), np.arange(0, len(x), stride))
+    while True:
+        mass, sums = np.add.reduceat(weights, first), np.add.reduceat(weights * x, first)
+        groups, _ = best_intervals(sums / mass, mass, k)
+        if stride == 1:
+            break
+        stride = -(-stride // 8)
+        about = first[1:][np.diff(groups) > 0][:, None] + stride * np.arange(-16, 17)
+        first = np.union1d(first, about.clip(0, len(x) - 1))
+    centres = (np.bincount(groups, sums) / np.bincount(groups, mass)).astype(x.dtype)[:, None]
+    labels = np.zeros(len(x), dtype=np.int32)
+    moments, _ = assign(points, weights, centres, labels)
+    assert moments is not None
+    objective = float(moments[:, -1].sum())
+    return SwapResult(
+        centres.astype(np.float64), labels, objective, 0, True, [objective], [(JOINED, objective)], is_settled=False
+    )
