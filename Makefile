@@ -131,7 +131,7 @@ $(VENV)/installed-%: $(VENV)/build-tools
 
 $(VENV)-oldest/installed: pyproject.toml tools/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest
-	$(PYTHON) tools/oldest.py cli excel > $(VENV)-oldest/constraints.txt
+	$(PYTHON) tools/oldest.py cli excel test > $(VENV)-oldest/constraints.txt
 	$(VENV)-oldest/bin/python -m pip install --constraint $(VENV)-oldest/constraints.txt pytest pytest-xdist hypothesis pandas \
 	    $(EDITABLE) ".[excel]"
 	touch $@
