@@ -103,7 +103,8 @@ def test_a_missing_cell_leaves_its_column_out(name: str) -> None:
 def test_parameters_are_counted() -> None:
     assert Bernoulli(4).n_parameters(3) == 12
     assert Categorical([2, 3, 5]).n_parameters(2) == 14
-    assert Product([("a", Bernoulli(4)), ("b", Categorical([3]))]).n_parameters(2) == 12
+    both = Product([("a", Bernoulli(4)), ("b", Categorical([3]))])
+    assert both.n_parameters(2) == 12 and both.statistics_are_free
 
 
 def test_edges_have_finite_densities() -> None:

@@ -180,6 +180,7 @@ def test_the_slopes_of_the_log_likelihood_are_the_sums(start: str) -> None:
     phi = random_steps(random, 1, 3)
     phi = Steps(stationary_law(phi.steps)[0], phi.steps) if start == "stationary" else phi
     at = law.vector(phi)
+    assert at.shape[1] == law.n_parameters(3)
     found = law.posterior(phi, log_density, units, 1.0)
     for i in range(at.shape[1]):
         moves = [law.theta_of(at + sign * 1e-5 * np.eye(at.shape[1])[i], phi) for sign in (1, -1)]

@@ -16,7 +16,7 @@ from majorant.engine.descent import descend
 from majorant.engine.mixture import Mixture, OnData
 from majorant.laws import Chain, GatedChain
 from majorant.laws.chain import Steps
-from majorant.laws.gated_chain import StepLogits
+from majorant.laws.gated_chain import LONGEST_STEP, StepLogits
 
 Array = NDArray[np.float64]
 GROUPS = np.repeat([0, 1, 2], [4, 1, 3])
@@ -114,6 +114,24 @@ def test_score_and_information_are_the_slopes() -> None:
         score_at(law.vector(StepLogits(phi.start, up))) - score_at(law.vector(StepLogits(phi.start, down)))
     ) / 2e-5
     np.testing.assert_allclose(information[0, 0, 1, 1], -change[0], atol=1e-6)
+
+
+def test_a_step_is_newtons_unless_it_is_too_long() -> None:
+    random, law = np.random.default_rng(1), GatedChain(2)
+    groups = np.repeat([0, 1], 100)
+    z = np.column_stack([np.ones(200), random.normal(size=200)])
+    units, log_density, phi = Block(0, (z, groups)), random.normal(size=(1, K, 200)), logits(random, 1, law)
+    statistics = law.posterior(phi, log_density, units, 1.0).statistics
+    score, information = (part[0] for part in law._parts(statistics)[2:])
+    is_open, moved = law._open(K), (law.solve(statistics, phi, np.ones(1)).coef - phi.coef)[0]
+    assert 0.01 < abs(moved).max() < LONGEST_STEP
+    for i in range(K):
+        own = information[i, is_open[i]][:, :, is_open[i]].reshape(4, 4)
+        right = np.linalg.solve(own, score[i, is_open[i]].ravel())
+        np.testing.assert_allclose(moved[i, is_open[i]].ravel(), right, rtol=1e-3, atol=1e-4)
+    statistics[:, K + K * K : K + 3 * K * K] *= 1e4  # the score
+    moved = (law.solve(statistics, phi, np.full(1, 0.5)).coef - phi.coef)[0]
+    np.testing.assert_allclose(abs(moved).max(axis=(1, 2)), LONGEST_STEP / 2, rtol=1e-12)
 
 
 def test_with_a_constant_alone_it_is_the_chain() -> None:

@@ -135,6 +135,17 @@ def test_variances_of_far_single_rows_are_what_is_added(covariance_type: str, dt
     assert not fitted.regular_ and "No regular solution" in said
 
 
+@pytest.mark.parametrize("covariance_type", ["spherical", "diag", "full"])
+@pytest.mark.parametrize(("own", "is_regular"), [(1.5, True), (0.7, False)])
+def test_components_vary_by_more_than_is_added(own: float, is_regular: bool, covariance_type: str) -> None:
+    draws = np.random.default_rng(0)
+    turned = np.linalg.qr(np.column_stack([np.ones(40), draws.normal(size=(40, 2))]))[0][:, 1:]
+    tight, wide = turned * np.sqrt(40 * own * 0.01), draws.normal(100, 1, (60, 2))
+    fitted, _ = warned(np.concatenate([tight, wide]), 2, covariance_type=covariance_type, reg_covar=0.01)
+    np.testing.assert_allclose(np.linalg.norm(fitted.means_, axis=1).min(), 0.0, atol=1e-6)
+    assert fitted.regular_ == is_regular
+
+
 FAR_TRIPLES = [(1e6 + 1, 1e6 - 1), (1e6 - 1, 1e6 + 1), (1e6 + 2, 1e6), (5, 3), (4, 4), (6, 3)]
 
 
