@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of
 from majorant.densities import Bernoulli
-from majorant.engine.descent import descend
+from majorant.engine.descent import SLOW_RATE, _is_done, descend
 from majorant.engine.loop import minimize
 from majorant.engine.mixture import Mixture, OnData, SingleRun
 from majorant.engine.policies import GibbsLimit, Tempered
@@ -176,3 +177,21 @@ def test_extrapolated_parameters_are_parameters(density: str, law: str) -> None:
         for name, values in on.mixture.density.describe(tried.density).items():
             low, high = on.mixture.density.limits.get(name, (-np.inf, np.inf))
             assert (values >= low).all() and (values <= high).all() and np.isfinite(values).all()
+
+
+@pytest.mark.parametrize(
+    ("objectives", "is_done"),
+    [
+        ((10.0, 9.9, 9.85), False),  # a gain of .05 is to come
+        ((10.0, 9.9996, 9.9994), True),  # of .0002
+        ((10.0, 9.9996, 9.9991), False),  # gains grow
+        ((10.0, 10.0002, 9.9998), True),  # up and down
+        ((10.0, 10.002, 9.998), False),  # by more than the limit
+        ((10.0, 9.0, 9.0), True),
+        ((10.0, 10.0 - 0.9e-3 * (1 - SLOW_RATE) / SLOW_RATE), True),
+        ((10.0, 10.0 - 1.1e-3 * (1 - SLOW_RATE) / SLOW_RATE), False),
+    ],
+)
+def test_a_run_ends_when_it_can_gain_no_more_than_the_limit(objectives: tuple[float, ...], is_done: bool) -> None:
+    passed: Any = [SimpleNamespace(objective=np.array([value])) for value in objectives]
+    assert _is_done(passed, 1e-3).tolist() == [is_done]
