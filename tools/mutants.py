@@ -1,7 +1,7 @@
 """Do the tests that are quick find what all tests find? A sample of mutants of the rooms below the models.
 
     python tools/mutants.py run [TEST ...]    # once, and after a change of tests: which statements each runs, slow last
-    python tools/mutants.py try 100           # mutants of a seeded order, so many more than were tried before
+    python tools/mutants.py try 100 [ROOM]    # so many that were not tried before, in a seeded order
     python tools/mutants.py tell              # by room, how many the quick tests kill, and all; what survives
 
 A mutant has one operator, number or call changed in one statement of a function. It is tried on a copy of the package,
@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from copy import copy
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -190,14 +190,16 @@ def cover(files: list[str]) -> None:
             new.rename(made)
 
 
-def attempt(number: int) -> None:
-    """Try so many more mutants of the seeded order."""
+def attempt(number: int, room: str) -> None:
+    """Try so many more mutants of the seeded order, of one room or of all."""
     tests = [json.loads(line) for made in sorted(COVERED.glob("*.jsonl")) for line in made.read_text().splitlines()]
     every = [(path, *mutant) for path in FILES for mutant in mutants(path)]
     random.Random(0).shuffle(every)
-    tried = len(JOURNAL.read_text(encoding="utf-8").splitlines()) if JOURNAL.exists() else 0
+    told = JOURNAL.read_text(encoding="utf-8").splitlines() if JOURNAL.exists() else []
+    tried = {(line["where"], line["what"]) for line in map(json.loads, told)}
+    new = (one for one in every if one[1:3] not in tried and one[1].startswith(room))
     home = package("mutated")
-    for path, where, what, text in every[tried : tried + number]:
+    for path, where, what, text in islice(new, number):
         copied = home / "majorant" / path.relative_to(PACKAGE)
         copied.write_text(text, encoding="utf-8")
         begun, killed = time.time(), "no test runs it"
@@ -234,8 +236,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["run", *files]:
             cover(files or sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")))
-        case ["try", number]:
-            attempt(int(number))
+        case ["try", number, *rooms]:
+            attempt(int(number), "".join(rooms))
         case ["tell"]:
             tell()
         case _:
