@@ -45,6 +45,7 @@ class Valley:
     note: str = ""
     has_rule: bool = False
     n_runs: int = 0
+    speed: float = 0.5
 
     def sample(self, draws: np.random.Generator) -> str:
         raise AssertionError("nothing is sampled here")
@@ -62,7 +63,7 @@ class Valley:
         out = []
         for run in runs:
             end = min(self.minima, key=lambda m: abs(m - run.theta))
-            theta = end + (run.theta - end) * 0.5**max_iter
+            theta = end + (run.theta - end) * self.speed**max_iter
             reason = "too deep" if end in self.degenerate else ""
             objective = self.minima[end] + (theta - end) ** 2
             done = abs(theta - end) < 1e-6
@@ -288,6 +289,20 @@ def test_three_starts_are_followed_to_their_end(seed: int, effort: Any) -> None:
     starts = [record for record in found.records if record.source != PERTURBATION]
     assert len(starts) >= 3 and all(record.converged for record in starts)
     assert found.raced[0] >= 24
+
+
+@dataclass
+class Slow(Valley):
+    """Where descents are long."""
+
+    speed: float = 0.97
+
+
+def test_no_more_than_three_that_fall_behind_are_followed() -> None:
+    contest = Slow({-5.0: 0.0, -3.0: 50.0, -1.0: 60.0, 1.0: 70.0, 3.0: 80.0}, max_iter=1000)
+    runs = contest.run("all", entrants([("uniform", end + 0.3) for end in contest.minima]), 0, 0.0)
+    ends = Race(contest)._finished("all", runs)
+    assert [end.theta for end in ends] == pytest.approx([-5.0, -3.0, -1.0]) and all(end.converged for end in ends)
 
 
 @dataclass
