@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -220,7 +220,12 @@ def test_predictions_on_threads_at_once(model: type[Any]) -> None:
             np.testing.assert_array_equal(found, predicted(fitted, ROWS))
 
 
-def test_a_fit_in_a_spawned_process(model: type[Any]) -> None:
+@pytest.fixture(scope="module")
+def other_process() -> Iterator[Any]:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        fitted = pool.apply(make(model).fit, (ROWS, target(model, N)))
+        yield pool
+
+
+def test_a_fit_in_a_spawned_process(model: type[Any], other_process: Any) -> None:
+    fitted = other_process.apply(make(model).fit, (ROWS, target(model, N)))
     assert_same_fit(fitted, reference(model))
