@@ -83,7 +83,7 @@ def test_criteria_are_the_same_by_weights_and_agree_with_the_methods() -> None:
     plain = model.fit_statistics(table)
     for name in ("aic", "bic", "icl"):
         assert getattr(plain, name) == pytest.approx(getattr(model, name)(table), rel=1e-12)
-    assert plain.df is None and plain.to_frame().shape == (20, 2) and "entropy r2" in str(plain)
+    assert plain.df is None and plain.to_frame().shape == (20, 2) and "entropy_r2" in str(plain)
 
 
 def test_one_class_has_no_separation_and_its_table_a_test() -> None:

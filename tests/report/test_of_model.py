@@ -170,6 +170,17 @@ def test_results_are_short_and_show_themselves() -> None:
     assert repr(matched) == "MatchedLabels(Adjusted Rand index 1: 100 % of 4 rows have matched labels)"
     proof = Certificate(1.0, 1.0, "any")
     stable = mj.stability(mj.KMeans(2, n_init=1, random_state=0).fit(ROWS), ROWS, n_runs=2)
-    for result in (matched, proof, stable, stable.seeds, mj.KMeans(2, random_state=0).fit(ROWS).search_):
-        assert len(repr(result)) < 400 and "array" not in repr(result)
+    answers = np.random.default_rng(0).integers(0, 2, (60, 3)).astype(str)
+    classes = mj.LatentClassAnalysis(2, random_state=0).fit(answers)
+    of_classes = (
+        classes.covariate_effects(answers, np.arange(60.0)[:, None]),
+        classes.distal_outcome(answers, np.arange(60.0)),
+        classes.classification(answers),
+        classes.class_profile(answers),
+        classes.identification(),
+    )
+    for result in of_classes:
+        assert len(str(result)) < 1000 and max(map(len, str(result).splitlines())) <= 80
+    for result in (*of_classes, matched, proof, stable, stable.seeds, mj.KMeans(2, random_state=0).fit(ROWS).search_):
+        assert len(repr(result)) < 1000 and "array" not in repr(result)
         assert result._repr_html_().startswith("<") and "array" not in result._repr_html_()

@@ -122,11 +122,11 @@ def screen(run: FittedRun) -> list[str]:
         if block is not None:
             lines += messages.parts_lines(block, standardised)
     if run.effects is not None:
-        lines += ["", *(f"  {line}" for line in str(run.effects).splitlines())]
+        lines += ["", str(run.effects)]
     for name, outcome in run.later.get("outcomes", {}).items():
-        lines += ["", f"  {name}", *(f"  {line}" for line in str(outcome).splitlines())]
+        lines += ["", f"  {name}", str(outcome)]
     if "invariance_tests" in run.later:
-        lines += ["", *(f"  {line}" for line in str(run.later["invariance_tests"]).splitlines())]
+        lines += ["", str(run.later["invariance_tests"])]
     if run.look_out:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out

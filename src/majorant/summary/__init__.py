@@ -3,7 +3,7 @@
 from majorant._numbers import counted
 from majorant.summary.clusters import clusters_block
 from majorant.summary.search import STOPPED, best_sentences, bound_sentence, luck_sentence, optima_table, search_block
-from majorant.summary.summary import Block, Fact, Facts, Summary
+from majorant.summary.summary import Block, Fact, Facts, Summary, Tabled
 from majorant.summary.table import Column, Table, part_columns
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Facts",
     "Summary",
     "Table",
+    "Tabled",
     "best_sentences",
     "bound_sentence",
     "clusters_block",

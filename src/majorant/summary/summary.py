@@ -111,19 +111,37 @@ class Block:
         """Return lines for the terminal."""
         opening = f"{self.heading:<{_HEADING_WIDTH}}"
         lines = wrapped(self.note, width, opening, " " * _HEADING_WIDTH) if self.note else [self.heading]
-        previous: Table | Facts | str = ""
-        for i, item in enumerate(self.content):
-            if not (isinstance(item, str) and isinstance(previous, str) and i):
-                lines.append("")
-            lines += _item_lines(item, width, ascii_only)
-            previous = item
-        return lines
+        return lines + _content_lines(self.content, width, ascii_only)
 
 
-def _item_lines(item: Table | Facts | str, width: int, ascii_only: bool) -> list[str]:
-    if isinstance(item, str):
-        return wrapped(item, width, "  ")
-    return item.to_lines(width - 2, ascii_only) if isinstance(item, Table) else item.to_lines()
+def _content_lines(content: Sequence[Table | Facts | str], width: int, ascii_only: bool) -> list[str]:
+    """Return lines for the terminal, the first one blank."""
+    lines: list[str] = []
+    previous: Table | Facts | str = ""
+    for item in content:
+        if not (isinstance(item, str) and isinstance(previous, str) and lines):
+            lines.append("")
+        if isinstance(item, str):
+            lines += wrapped(item, width, "  ")
+        else:
+            lines += item.to_lines(width - 2, ascii_only) if isinstance(item, Table) else item.to_lines()
+        previous = item
+    return lines
+
+
+class Tabled:
+    """A result that says itself in tables and sentences, as text and in notebooks."""
+
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """What the result says, from top to bottom."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it holds")
+
+    def __repr__(self) -> str:
+        return "\n".join(_content_lines(self.content, WIDTH, ascii_only=True)[1:])
+
+    def _repr_html_(self) -> str:
+        return f'{_STYLE}<div class="majorant-summary">{"".join(map(_item_html, self.content))}</div>'
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,10 @@ class Table:
         ]
         return replace(self, columns=columns)
 
+    def without(self, *names: str) -> Table:
+        """Return the table without some columns."""
+        return replace(self, columns=[column for column in self.columns if column.name not in names])
+
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
         """Return lines for the terminal; columns that do not fit follow below, next to a copy of the first one."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -13,12 +13,13 @@ from scipy.special import chdtrc, ndtr, ndtri
 
 from majorant._frames import data_frame
 from majorant.models.covariates import ALIKE
+from majorant.summary import Column, Table, Tabled
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CovariateEffects:
+@dataclass(frozen=True, repr=False)
+class CovariateEffects(Tabled):
     """How covariates change the odds of the classes against the first.
 
     Attributes
@@ -74,34 +75,37 @@ class CovariateEffects:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each coefficient: odds ratio, interval, z and p-value."""
-        z = float(ndtri(0.5 + level / 2))
-        rows = []
-        for k in range(1, len(self.coef)):
-            for name, b, e in zip(self.names, self.coef[k].tolist(), self.standard_errors[k].tolist(), strict=True):
-                ratio = b / e if e > 0 else np.nan
-                with np.errstate(over="ignore"):
-                    odds = np.exp([b, b - z * e, b + z * e]).tolist()
-                against = self.references.get(name, "")
-                rows.append((k + 1, name, against, b, e, *odds, ratio, 2 * ndtr(-abs(ratio))))
-        heads = ("class", "name", "against", "coef", "standard_error", "odds_ratio", "low", "high", "z", "p_value")
-        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
+        return self._table(level).to_frame()
 
-    def __str__(self) -> str:
-        lines = [f"{'class':<7}{'covariate':<24}{'odds ratio':>11}{'95 % low':>11}{'95 % high':>11}{'p':>9}"]
-        z = float(ndtri(0.975))
-        for k in range(1, len(self.coef)):
-            for name, b, e in zip(self.names, self.coef[k].tolist(), self.standard_errors[k].tolist(), strict=True):
-                told = f"{name} (against {self.references[name]})" if name in self.references else name
-                with np.errstate(over="ignore"):
-                    odds = [f"{value:11.4g}" for value in np.exp([b, b - z * e, b + z * e]).tolist()]
-                p = 2 * ndtr(-abs(b / e)) if e > 0 else np.nan
-                lines.append(f"{k + 1:<7}{told:<24}{''.join(odds)}{p:9.3g}")
-        lines.append("Odds of each class against class 1, for one unit more of a covariate.")
-        return "\n".join([*lines, *_told_left_out(self.left_out)])
+    def _table(self, level: float) -> Table:
+        coef, errors = self.coef[1:].ravel(), self.standard_errors[1:].ravel()
+        reach, z = float(ndtri(0.5 + level / 2)) * errors, np.full(len(coef), np.nan)
+        np.divide(coef, errors, out=z, where=errors > 0)
+        with np.errstate(over="ignore"):
+            odds, low, high = np.exp([coef, coef - reach, coef + reach])
+        names = [*self.names] * (len(self.coef) - 1)
+        columns = [
+            Column("class", np.repeat(np.arange(2, 1 + len(self.coef)), len(self.names))),
+            Column("covariate", names, key="name"),
+            Column("against", [self.references.get(name, "") for name in names]),
+            Column("coef", coef, 3),
+            Column("SE", errors, 3, "standard_error"),
+            Column("odds ratio", odds, 3, "odds_ratio"),
+            *_ends(low, high, level),
+            Column("z", z, 2),
+            Column("p", 2 * ndtr(-np.abs(z)), 4, "p_value"),
+        ]
+        return Table("effects", columns)
+
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """Odds ratios with intervals of 95 %, and p-values."""
+        told = "Odds of each class against class 1, for one unit more of a covariate."
+        return [self._table(0.95).without("coef", "standard_error", "z"), told, *_told_left_out(self.left_out)]
 
 
-@dataclass(frozen=True)
-class DistalOutcome:
+@dataclass(frozen=True, repr=False)
+class DistalOutcome(Tabled):
     """An outcome in each class.
 
     Attributes
@@ -180,25 +184,32 @@ class DistalOutcome:
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each class and level: estimate, error and interval."""
-        low, high = self._intervals(level)
-        rows = [
-            (k + 1, name, self.estimates[k, j], self.standard_errors[k, j], low[k, j], high[k, j])
-            for k in range(len(self.estimates))
-            for j, name in enumerate(self.levels or ("mean",))
-        ]
-        heads = ("class", "level", "estimate", "standard_error", "low", "high")
-        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
+        return self._table(level).to_frame()
 
-    def __str__(self) -> str:
-        low, high = self._intervals(0.95)
-        lines = [f"{'class':<7}{'':<20}{'estimate':>11}{'95 % low':>11}{'95 % high':>11}"]
-        for k, own in enumerate(self.estimates.tolist()):
-            for j, name in enumerate(self.levels or ("mean",)):
-                lines.append(f"{k + 1:<7}{name!s:<20}{own[j]:11.4g}{low[k, j]:11.4g}{high[k, j]:11.4g}")
+    def _table(self, level: float) -> Table:
+        k, levels = len(self.estimates), [*(self.levels or ("mean",))]
+        columns = [
+            Column("class", np.repeat(np.arange(1, k + 1), len(levels))),
+            Column("", levels * k, key="level"),
+            Column("estimate", self.estimates.ravel(), 3),
+            Column("SE", self.standard_errors.ravel(), 3, "standard_error"),
+            *_ends(*self._intervals(level), level),
+        ]
+        return Table("outcome", columns)
+
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """Means or shares with intervals of 95 %, and the test that they are the same."""
+        said = []
         if len(self.estimates) > 1:
             statistic, df, p = self.test()
-            lines.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, p = {p:.3g}.")
-        return "\n".join([*lines, *_told_left_out(self.left_out)])
+            said.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, p = {p:.3g}.")
+        return [self._table(0.95), *said, *_told_left_out(self.left_out)]
+
+
+def _ends(low: Array, high: Array, level: float) -> list[Column]:
+    names = (("low", low), ("high", high))
+    return [Column(f"{100 * level:g} % {side}", ends.ravel(), 3, side) for side, ends in names]
 
 
 def _told_left_out(said: str) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._numbers import counted
+from majorant._told import Told
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Drawn, Mixture
 from majorant.laws import Independent
@@ -23,8 +24,8 @@ MOST_CELLS = 1_000
 STEP = 1e-5
 
 
-@dataclass(frozen=True)
-class Identification:
+@dataclass(frozen=True, repr=False)
+class Identification(Told):
     """How many of the parameters the items determine.
 
     Attributes
@@ -57,9 +58,6 @@ class Identification:
             f"The items determine {self.rank} of {counted(self.n_parameters, 'parameter')}, whatever the rows: {few} "
             "cannot be told. Log-likelihood and predictions are right; fit fewer classes, or more items."
         )
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 def identification(model: Any, names: Sequence[str]) -> Identification:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from sklearn.base import clone
 
-from majorant._frames import data_frame
 from majorant.models.latent_class_analysis.populations import Populations
+from majorant.summary import Column, Table, Tabled
 
 Array = NDArray[np.float64]
 
@@ -20,8 +21,8 @@ ROUNDED = 1e-2
 """A statistic may be so far below zero where EM stops a little before the optimum."""
 
 
-@dataclass(frozen=True)
-class InvarianceTests:
+@dataclass(frozen=True, repr=False)
+class InvarianceTests(Tabled):
     """Likelihood-ratio tests between nested fits of the same rows.
 
     Attributes
@@ -69,21 +70,29 @@ class InvarianceTests:
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each model."""
-        names = ("log_likelihoods", "n_parameters", "aic", "bic", "statistics", "df", "p_values", "regular")
-        heads = ("log_likelihood", "n_parameters", "aic", "bic", "statistic", "df", "p_value", "regular")
-        columns = {head: getattr(self, name).tolist() for head, name in zip(heads, names, strict=True)}
-        return data_frame({"model": list(self.models), **columns})
+        return self._table.to_frame()
 
-    def __str__(self) -> str:
-        head = f"{'model':<24}{'log-likelihood':>16}{'p':>5}{'BIC':>12}{'chi-squared':>13}{'df':>5}{'p-value':>9}"
-        lines = [head]
-        for i, name in enumerate(self.models):
-            fit = f"{name:<24}{self.log_likelihoods[i]:>16.4f}{self.n_parameters[i]:>5}{self.bic[i]:>12.2f}"
-            test = f"{self.statistics[i]:>13.2f}{self.df[i]:>5.0f}{self.p_values[i]:>9.4f}"
-            lines.append(fit + (test if np.isfinite(self.df[i]) else ""))
+    @property
+    def _table(self) -> Table:
+        columns = [
+            Column("model", self.models),
+            Column("log-likelihood", self.log_likelihoods, 4, "log_likelihood"),
+            Column("parameters", self.n_parameters, key="n_parameters"),
+            Column("AIC", self.aic, 2, "aic"),
+            Column("BIC", self.bic, 2, "bic"),
+            Column("chi-squared", self.statistics, 2, "statistic"),
+            Column("df", self.df, 0),
+            Column("p", self.p_values, 4, "p_value"),
+            Column("regular", self.regular),
+        ]
+        return Table("invariance", columns)
+
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """The models side by side, and what the test of all items says."""
         degenerate = [name for name, is_regular in zip(self.models, self.regular, strict=True) if not is_regular]
         told = [f"Degenerate fits, whose tests mean nothing: {', '.join(degenerate)}."] if degenerate else []
-        return "\n".join([*lines, "", self.sentence, *told])
+        return [self._table.without("n_parameters", "aic", "regular"), self.sentence, *told]
 
 
 def invariance_tests(model: Any, codes: Array, weights: Array | None) -> InvarianceTests:

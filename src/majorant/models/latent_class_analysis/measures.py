@@ -17,6 +17,7 @@ from majorant._numbers import counted
 from majorant._validation import levels_to_user
 from majorant.models.latent_class_analysis.kinds import Cells
 from majorant.results.likelihood_ratio import likelihood_ratio_test
+from majorant.summary import Column, Table, Tabled
 
 Array = NDArray[np.float64]
 MOST_CELLS = 50_000
@@ -24,8 +25,8 @@ MOST_CELLS = 50_000
 SATURATED_STEPS = 5_000
 
 
-@dataclass(frozen=True)
-class FitStatistics:
+@dataclass(frozen=True, repr=False)
+class FitStatistics(Tabled):
     r"""Criteria and tests of a fit on the rows that it was fitted to.
 
     With :math:`L` the log-likelihood, p parameters, N rows, and the entropy
@@ -87,17 +88,21 @@ class FitStatistics:
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each statistic."""
-        told = list(self)
-        return data_frame({"statistic": [name for name, _ in told], "value": [value for _, value in told]})
+        return self._table.to_frame()
 
-    def __str__(self) -> str:
-        told = [(name.replace("_", " "), value) for name, value in self if value is not None]
-        lines = [f"{name:<22}{value:>14.4f}" for name, value in told]
-        return "\n".join([*lines, *([self.unidentified] if self.unidentified else [])])
+    @property
+    def _table(self) -> Table:
+        names, values = map(list, zip(*self, strict=True))
+        return Table("fit", [Column("statistic", names), Column("value", values, 4)])
+
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """Every statistic; an empty cell where there is none."""
+        return [self._table, *([self.unidentified] if self.unidentified else [])]
 
 
-@dataclass(frozen=True)
-class Classification:
+@dataclass(frozen=True, repr=False)
+class Classification(Tabled):
     """Certainty of the assignment of rows to classes.
 
     Attributes
@@ -114,14 +119,18 @@ class Classification:
     average_posteriors: Array
     error: float
 
-    def __str__(self) -> str:
-        k = len(self.assigned)
-        lines = []
-        for head, table in (("rows of class", self.assigned), ("assigned to", self.average_posteriors)):
-            other = "assigned to" if table is self.assigned else "probability of class"
-            lines += [f"{head:<15}{other} {' '.join(f'{j + 1:>8}' for j in range(k))}"]
-            lines += [f"{i + 1:<{15 + len(other)}} {' '.join(f'{v:8.3f}' for v in row)}" for i, row in enumerate(table)]
-        return "\n".join([*lines, f"Expected share assigned wrongly: {self.error:.3f}."])
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """Where the rows of each class are put, and how probable the classes are there."""
+        tables: list[Table | str] = []
+        for head, other, shares in (
+            ("rows of class", "assigned to", self.assigned),
+            ("assigned to", "probability of", self.average_posteriors),
+        ):
+            classes = list(range(1, 1 + len(shares)))
+            own = [Column(f"{other} {j}", column, 3) for j, column in zip(classes, shares.T, strict=True)]
+            tables.append(Table(head, [Column(head, classes), *own]))
+        return [*tables, f"Expected share assigned wrongly: {self.error:.3f}."]
 
 
 def too_many_parameters(p: int, cells: float) -> str:

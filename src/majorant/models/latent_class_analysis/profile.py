@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from majorant._frames import data_frame
 from majorant.models.latent_class_analysis.items import Items
 from majorant.models.latent_class_analysis.kinds import KINDS
+from majorant.summary import Column, Table, Tabled
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ClassProfile:
+@dataclass(frozen=True, repr=False)
+class ClassProfile(Tabled):
     """What each class answers: a row for each level of a categorical item, and one for the mean of any other.
 
     Attributes
@@ -66,23 +67,24 @@ class ClassProfile:
 
     def to_wide_frame(self, decimals: int = 2) -> Any:
         """Return a table for a paper as text: a row for each item and level, a column for each class."""
+        return self._wide(decimals).to_frame()
+
+    @property
+    def content(self) -> Sequence[Table | str]:
+        """A row for each item and level."""
+        return [self._wide(2)]
+
+    def _wide(self, decimals: int) -> Table:
 
         def cell(x: float, low: float, high: float) -> str:
             ends = "" if np.isnan(low) or np.isnan(high) else f" ({low:.{decimals}f}, {high:.{decimals}f})"
             return f"{x:.{decimals}f}{ends}"
 
-        columns: dict[str, Any] = {"item": self.items, "level": self.levels}
+        columns = [Column("item", self.items), Column("level", self.levels)]
         for k, share in enumerate(self.shares.tolist()):
             ends = zip(self.estimates[:, k].tolist(), self.low[:, k].tolist(), self.high[:, k].tolist(), strict=True)
-            columns[f"class {k + 1} ({share:.0%})"] = [cell(*own) for own in ends]
-        return data_frame(columns)
-
-    def __str__(self) -> str:
-        told = self.to_wide_frame()
-        columns = {str(head): [str(head), *map(str, told[head])] for head in told.columns}
-        widths = {head: max(map(len, cells)) for head, cells in columns.items()}
-        rows = zip(*([cell.ljust(widths[head]) for cell in cells] for head, cells in columns.items()), strict=True)
-        return "\n".join("  ".join(row).rstrip() for row in rows)
+            columns.append(Column(f"class {k + 1} ({share:.0%})", [cell(*own) for own in ends]))
+        return Table("profile", columns)
 
     def to_frame(self) -> Any:
         """Return a data frame with a row for each item, level and class."""
