@@ -20,24 +20,22 @@ from majorant.cli.beside import kept_columns, without_ids
 from majorant.cli.bound import certify
 from majorant.cli.categories import Categories
 from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
-from majorant.cli.covariates import check_covariates, with_covariates
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, complete_rows, formula_text, used_rows, wants_formula
 from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import (
     Columns,
     Matrix,
-    build_matrix,
     check_column,
     check_there,
     choose_features,
     choose_items,
     id_columns,
     is_numeric,
-    item_matrix,
 )
 from majorant.cli.messages import heard
 from majorant.cli.request import LARGEST, FitRequest
+from majorant.cli.rows import check_covariates, matrix_for
 from majorant.cli.series import in_order, series_formula, series_matrix, with_gaps_filled
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable
@@ -321,14 +319,19 @@ def _by_columns(
     """Return the columns of the table that are features, their rows, and warnings about these."""
     others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
+
+    def matrix_of(columns: Columns) -> tuple[Matrix, list[str]]:
+        drop, leaves_out = request.missing == "drop", request.leaves_out
+        return matrix_for(estimator, table, columns, drop, leaves_out=leaves_out, has_labels=has_labels)
+
     if request.views is not None:
-        from majorant.cli.views import columns_of, read_views, view_matrix
+        from majorant.cli.views import columns_of, read_views
 
         _check_others(table, request, has_labels)
         views = read_views(request.views, table, others)
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
-        return columns, view_matrix(table, columns, views, request.missing == "drop", has_labels), []
+        return columns, *matrix_of(columns)
     later = request.later(table.frame.columns)
     covariates = () if later.covariates else request.covariates
     columns = Columns((), covariates=covariates, labels=request.component_labels, later=later)
@@ -341,10 +344,7 @@ def _by_columns(
         columns = replace(columns, features=choose_items(table, asked, others, text), weights=request.weights)
         _set_ordinal(estimator, request.reading.orders(table.frame), columns.features)
         check_covariates(columns)
-        matrix, said = with_covariates(
-            table, columns, lambda part: item_matrix(part, columns, request.missing == "drop"), estimator
-        )
-        return columns, matrix, said
+        return columns, *matrix_of(columns)
     if card.in_order:
         roles = [name for name in (request.time, request.sequence) if name is not None]
         columns = Columns(
@@ -362,13 +362,7 @@ def _by_columns(
         bag=request.bag,
     )
     check_covariates(columns)
-    keeps_missing = allows_missing(estimator) and request.missing != "drop"
-    matrix, said = with_covariates(
-        table,
-        columns,
-        lambda part: build_matrix(part, columns, keeps_missing, request.leaves_out, has_labels),
-        estimator,
-    )
+    matrix, said = matrix_of(columns)
     check_bags(table, columns, matrix)
     return columns, matrix, said
 

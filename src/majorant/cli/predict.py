@@ -12,15 +12,14 @@ import polars as pl
 
 from majorant.cli.assignments import assigned, assigned_rows
 from majorant.cli.beside import beside, kept_columns
-from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Columns, Matrix, build_matrix, item_matrix
+from majorant.cli.matrix import Columns, Matrix
 from majorant.cli.messages import heard
 from majorant.cli.parts import read_parts, writing_parts
+from majorant.cli.rows import matrix_for
 from majorant.cli.runs import Recipe, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
-from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
 from majorant.registry import card_of
 from majorant.summary import counted
@@ -105,29 +104,16 @@ def _predicted(
     columns = recipe.columns.of_new_rows
     table = recipe.categories.apply(table)
     is_series = card_of(estimator).in_order
-    views = getattr(estimator, "views", None)
-    if views is not None:
-        from majorant.cli.views import view_matrix, with_lost_views
+    if (views := getattr(estimator, "views", None)) is not None:
+        from majorant.cli.views import with_lost_views
 
         table, lost = with_lost_views(table, views)
-    if not is_series:
-        _check_columns(table, columns)
-    keeps_missing = allows_missing(estimator) and not drop_missing
-    if views is not None:
-        matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
-    elif is_series:
+        drop_missing = drop_missing and not lost
+    if is_series:
         matrix, frame, said = series_of(estimator, recipe, table, drop_missing)
-    elif card_of(estimator).takes_text:
-        matrix, _ = with_covariates(
-            table, columns, lambda part: item_matrix(part, columns, drop_missing, is_new=True), estimator
-        )
     else:
-        matrix, _ = with_covariates(
-            table,
-            columns,
-            lambda part: build_matrix(part, columns, keeps_missing, drop_missing, is_new=True),
-            estimator,
-        )
+        _check_columns(table, columns)
+        matrix, _ = matrix_for(estimator, table, columns, drop_missing, leaves_out=drop_missing, is_new=True)
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):
         found = assigned_rows(estimator, frame, matrix, True, before)

@@ -14,11 +14,11 @@ import polars as pl
 
 from majorant._atomic import replacing
 from majorant.cli.columns import column_uses
-from majorant.cli.covariates import with_covariates
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.later import NO_LATER_STEPS, known_classes
-from majorant.cli.matrix import Matrix, build_matrix, item_matrix
+from majorant.cli.matrix import Matrix
+from majorant.cli.rows import matrix_for
 from majorant.cli.runs import FIGURE, FIGURES, REPORT, TABLES, Recipe, list_files, read_run
 from majorant.cli.series import formula_of_series, in_order, series_matrix, with_gaps_filled
 from majorant.cli.tables import SourceTable, read_table
@@ -35,39 +35,20 @@ def rewrite_report(folder: Path) -> Path:
     estimator, recipe = read_run(folder)
     table = recipe.categories.apply(_same_table(folder, recipe))
     formula = getattr(estimator, "formula_", None)
-    if formula is not None:
+    if card_of(estimator).in_order:
+        if recipe.fill_gaps:
+            table = with_gaps_filled(table, recipe.columns.time, recipe.columns.sequence)
+        series, own = in_order(table, recipe.columns), formula_of_series(estimator)
+        matrix = series_matrix(series, recipe.columns, recipe.drop_missing, formula=own)
+    elif formula is not None:
         weights = recipe.columns.weights
         needed = [*formula.columns, *([] if weights is None else [weights])]
         matrix = complete_rows(table, needed, drop_missing=True).matrix(formula, weights)
     else:
         has_labels = card_of(estimator).kind == "classification"
-        views = getattr(estimator, "views", None)
-        if views is not None:
-            from majorant.cli.views import view_matrix
-
-            matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
-        elif card_of(estimator).in_order:
-            if recipe.fill_gaps:
-                table = with_gaps_filled(table, recipe.columns.time, recipe.columns.sequence)
-            series, own = in_order(table, recipe.columns), formula_of_series(estimator)
-            matrix = series_matrix(series, recipe.columns, recipe.drop_missing, formula=own)
-        elif card_of(estimator).takes_text:
-            matrix, _ = with_covariates(
-                table, recipe.columns, lambda part: item_matrix(part, recipe.columns, recipe.drop_missing), estimator
-            )
-        else:
-            matrix, _ = with_covariates(
-                table,
-                recipe.columns,
-                lambda part: build_matrix(
-                    part,
-                    recipe.columns,
-                    allows_missing=not recipe.drop_missing,
-                    drop_missing=True,
-                    has_labels=has_labels,
-                ),
-                estimator,
-            )
+        matrix, _ = matrix_for(
+            estimator, table, recipe.columns, recipe.drop_missing, leaves_out=True, has_labels=has_labels
+        )
     path = folder / REPORT
     try:
         columns = recipe.columns if formula is None else recipe.columns.of(formula)

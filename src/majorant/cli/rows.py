@@ -1,30 +1,56 @@
-"""Rows of a table with the covariates that the weights of the components depend on."""
+"""Rows of a table as a model takes them: of numbers, text or views, with the covariates of the weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from majorant._numbers import article
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Columns, Matrix, check_there
+from majorant.cli.matrix import Columns, Matrix, build_matrix, check_there, item_matrix
+from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable
+from majorant.registry import card_of
 
 
-def with_covariates(
-    table: SourceTable, columns: Columns, build: Callable[[SourceTable], Matrix], estimator: Any
+def matrix_for(
+    estimator: Any,
+    table: SourceTable,
+    columns: Columns,
+    drop_missing: bool,
+    *,
+    leaves_out: bool,
+    has_labels: bool = False,
+    is_new: bool = False,
 ) -> tuple[Matrix, list[str]]:
-    """Return the matrix of rows that have all covariates, and a sentence on those that do not and are left out.
+    """Return the rows of a table as a model takes them, and a sentence on those that lack a covariate.
 
-    A model with a rule of its own, ``missing``, is given all rows.
+    These are left out, unless the model has a rule of its own, ``missing``, and is given all rows.
 
     Parameters
     ----------
-    build : callable
-        Makes the matrix of a table without covariates.
+    drop_missing : bool
+        Whether rows with an empty cell are left out where the model could take them.
+    leaves_out : bool
+        Whether they are where it cannot; otherwise they are an error.
+    has_labels : bool
+        Whether the target names classes, so that it may be text.
+    is_new : bool
+        Whether the model is fitted already, so that no column can be left out.
     """
+    views = getattr(estimator, "views", None)
+
+    def build(part: SourceTable) -> Matrix:
+        if views is not None:
+            from majorant.cli.views import view_matrix
+
+            return view_matrix(part, columns, views, drop_missing, has_labels, is_new)
+        if card_of(estimator).takes_text:
+            return item_matrix(part, columns, drop_missing, is_new)
+        keeps_missing = allows_missing(estimator) and not drop_missing
+        return build_matrix(part, columns, keeps_missing, leaves_out, has_labels, is_new)
+
     if not columns.covariates:
         return build(table), []
     if hasattr(estimator, "missing"):
