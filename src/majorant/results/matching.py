@@ -42,17 +42,6 @@ class MatchedLabels(Told):
         return f"Adjusted Rand index {self.adjusted_rand:.4g}: {rows}."
 
 
-def adjusted_rand(table: NDArray[Any]) -> float:
-    """Return Hubert and Arabie's index of a table of the numbers of rows with each pair of labels."""
-
-    def n_pairs(counts: NDArray[Any]) -> float:
-        return float((counts * (counts - 1.0)).sum() / 2)
-
-    both, one, other = n_pairs(table), n_pairs(table.sum(axis=1)), n_pairs(table.sum(axis=0))
-    by_chance, most = one * other / max(n_pairs(table.sum()), 1.0), (one + other) / 2
-    return 1.0 if most == by_chance else (both - by_chance) / (most - by_chance)
-
-
 def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> MatchedLabels:
     """Match the parts of two labelings so that as many rows as possible have matched labels.
 
@@ -90,6 +79,7 @@ def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | ND
     table = np.zeros((len(names), len(others)), dtype=np.int64)
     np.add.at(table, (at, of_other), 1)
     from scipy.optimize import linear_sum_assignment  # takes time to load
+    from sklearn.metrics import adjusted_rand_score
 
     rows, columns = linear_sum_assignment(table, maximize=True)
     rows = np.concatenate([rows, np.setdiff1d(np.arange(len(names)), rows)])
@@ -99,6 +89,6 @@ def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | ND
         tuple(names[rows].tolist()),
         tuple(others[columns].tolist()),
         matched,
-        adjusted_rand(table),
+        float(adjusted_rand_score(at, of_other)),
         float(matched.trace() / len(one)),
     )

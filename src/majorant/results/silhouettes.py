@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from majorant.data.directions import unit_rows
 from majorant.data.storage import stored_rows
-from majorant.results.matching import adjusted_rand
 
 MOST_ROWS = 2000
 N_RESAMPLES = 5
@@ -61,40 +60,18 @@ def measure_silhouettes(
     n_used = int((sizes > 0).sum())
     if not 2 <= n_used <= min(len(labels) - 1, MOST_ROWS // 4):
         return None
+    from sklearn.metrics import silhouette_samples  # takes time to load
+
     rows = thinned_rows(labels, sizes)
-    own = hasattr(model, "distances_between")
-    values = _silhouettes(model.distances_between(X, rows) if own else _distances(X[rows]), labels[rows])
+    if hasattr(model, "distances_between"):
+        values = silhouette_samples(model.distances_between(X, rows), labels[rows], metric="precomputed")
+    else:  # about their mean: squares far from zero leave no digits
+        values = silhouette_samples(X[rows] if issparse(X) else X[rows] - X[rows].mean(axis=0), labels[rows])
     sums = np.bincount(labels[rows], weights=values, minlength=len(sizes))
     counts = np.bincount(labels[rows], minlength=len(sizes))
     means = np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
     overall = float(np.average(means[sizes > 0], weights=sizes[sizes > 0]))
     return Silhouettes(values, labels[rows], len(rows) < len(labels), means, overall)
-
-
-def _distances(rows: Any) -> NDArray[np.float64]:
-    """Return the Euclidean distances between rows."""
-    if not issparse(rows):
-        rows = rows - rows.mean(axis=0)  # squares far from zero leave no digits
-    products = rows @ rows.T
-    products = np.asarray(products.toarray() if issparse(products) else products, dtype=np.float64)
-    squares = products.diagonal()
-    return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0)))
-
-
-def _silhouettes(distances: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (b - a) / max(a, b) of each row, zero for one that is alone.
-
-    Its mean distance to the other rows of its cluster is a, and to those of the nearest other cluster b.
-    """
-    _, at, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    mine = np.arange(len(counts)) == at[:, None]
-    sums = distances @ mine
-    a = sums[mine] / np.maximum(counts[at] - 1, 1)
-    b = np.where(mine, np.inf, sums / counts).min(axis=1)
-    largest = np.maximum(a, b)
-    out = np.zeros(len(a))
-    np.divide(b - a, largest, out=out, where=(counts[at] > 1) & (largest > 0))
-    return out
 
 
 def clusters_directions(model: Any) -> bool:
@@ -122,19 +99,19 @@ def trust_in(model: Any, X: Any) -> dict[str, float]:
     """
     if getattr(model, "cluster_centers_", None) is None or stored_rows(X) is not None:
         return {}
+    from sklearn.metrics import adjusted_rand_score  # takes time to load
+
     labels = np.asarray(model.labels_, dtype=np.int64)
     rows = X if issparse(X) else np.asarray(X, dtype=np.float64)
     chosen = thinned_rows(labels, np.bincount(labels))
-    few, k, random, found = rows[chosen], 1 + int(labels.max()), np.random.default_rng(0), []
+    few, random, found = rows[chosen], np.random.default_rng(0), list[float]()
     for _ in range(N_RESAMPLES):
         drawn = random.integers(len(chosen), size=len(chosen))
         try:
             refit = clone(model).fit(few[drawn])
         except ValueError:  # fewer distinct rows than clusters
             continue
-        table = np.zeros((k, k))
-        np.add.at(table, (labels[chosen], np.asarray(refit.predict(few))), 1.0)
-        found.append(adjusted_rand(table))
+        found.append(adjusted_rand_score(labels[chosen], np.asarray(refit.predict(few))))
     told = {"stability": float(np.median(found))} if found else {}
     is_quick = hasattr(model, "certify") and "effort" in signature(model.certify).parameters
     if is_quick and rows.shape[0] <= MOST_BOUNDED and not issparse(rows):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 from sklearn.utils import resample as resampled
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -24,7 +25,6 @@ from majorant._validation import check_choice, check_count, check_sample_weight
 from majorant.data.chunks import Block as Rows
 from majorant.data.chunks import Chunks
 from majorant.registry import card_of
-from majorant.results.matching import adjusted_rand
 from majorant.results.selection import CLOSE, LOOSE
 from majorant.search.record import SAME_OPTIMUM
 from majorant.summary import Block, Column, Summary, Table
@@ -400,13 +400,13 @@ class _Comparison:
             squares = ((self.places[:, None, :] - self._places(refit)[None]) ** 2).sum(axis=2)
             mine, other = linear_sum_assignment(squares)
             shift = float(np.sqrt(squares[mine, other].sum() / max(self.places.size, 1)))
-        shared = np.zeros((self.n_parts, self.n_parts))
-        np.add.at(shared, (self.labels, labels), 1.0)
         if self.attribute is None and self.classes is None:
+            shared = np.zeros((self.n_parts, self.n_parts))
+            np.add.at(shared, (self.labels, labels), 1.0)
             mine, other = linear_sum_assignment(shared, maximize=True)
         name = np.empty(self.n_parts, dtype=np.intp)
         name[other] = mine
-        rand = adjusted_rand(shared)
+        rand = float(adjusted_rand_score(self.labels, labels))
         return _Refit(float(getattr(refit, objective_attribute)), shift, rand, name[labels] == self.labels)
 
     def _labels(self, fitted: Any) -> NDArray[np.intp]:
