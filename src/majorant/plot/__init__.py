@@ -1,5 +1,7 @@
 """Plots of fitted models with matplotlib: each takes an Axes or makes one, and returns it.
 
+Without matplotlib they raise ImportError.
+
 Each part has its own colour and mark. The colours are those of Okabe and Ito, which can be distinguished with any kind
 of colour vision.
 """

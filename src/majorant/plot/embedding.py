@@ -47,8 +47,6 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model is not a representation.
     ValueError

@@ -35,8 +35,6 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If it is not a selection.
 
@@ -82,11 +80,6 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-
     Examples
     --------
     >>> import majorant as mj
@@ -126,11 +119,6 @@ def starts(model: Any, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib Axes
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
 
     Examples
     --------

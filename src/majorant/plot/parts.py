@@ -66,8 +66,6 @@ def classification(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If features or share cannot be used.
 
@@ -140,8 +138,6 @@ def uncertainty(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model has no ``predict_proba``.
     ValueError
@@ -216,8 +212,6 @@ def density(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model has no ``covariances_``.
     ValueError

@@ -50,8 +50,6 @@ def class_profile(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model has no classes with profiles.
     ValueError

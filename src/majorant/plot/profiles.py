@@ -39,8 +39,6 @@ def profiles(model: Any, X: Any, ax: Axes | None = None, **rows: Any) -> Axes:
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model assigns no rows to parts.
 

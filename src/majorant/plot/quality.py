@@ -36,8 +36,6 @@ def silhouettes(model: Any, X: Any, ax: Axes | None = None, **rows: Any) -> Axes
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If all rows are in one part, or each in a part of its own; if cells are missing or no numbers.
 
@@ -96,8 +94,6 @@ def roc(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model gives no probabilities of classes.
     ValueError

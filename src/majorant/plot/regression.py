@@ -41,8 +41,6 @@ def regression(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     TypeError
         If the model is not a mixture of regressions.
     ValueError

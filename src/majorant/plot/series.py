@@ -55,8 +55,6 @@ def series(
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the model has no such column.
 

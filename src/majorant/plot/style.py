@@ -38,13 +38,7 @@ def edge(part: int) -> str:
 
 
 def axes(ax: Axes | None, layout: Literal["constrained"] | None = None) -> Axes:
-    """Return the given Axes, or those of a new figure with that layout.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
+    """Return the given Axes, or those of a new figure with that layout."""
     try:
         from matplotlib import pyplot
     except ImportError as error:

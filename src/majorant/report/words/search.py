@@ -94,36 +94,32 @@ def of_perturbations(search: SearchReport) -> str:
     return f"Of {made}, {reached} reached this optimum"
 
 
-def headline(search: SearchReport) -> str:
-    """State how many starts reached the best optimum, in one sentence."""
+def _found(search: SearchReport) -> tuple[str, str, bool]:
+    """Return how many starts reached the best optimum, what that says of luck, and whether the latter is the news."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
-        return f"{_only_one(search)}; {_of_one(search)}."
+        return _only_one(search), _of_one(search), False
     if search.n_perturbations:
-        reached = of_perturbations(search)
-        return f"{reached}." if search.n_distinct == 1 else f"{reached}; {luck(search)}."
+        return of_perturbations(search), "" if search.n_distinct == 1 else luck(search), True
     if search.n_distinct == 1:
-        return f"{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum."
-    if hits == 1:
-        return f"Only one of {in_prose(n)} starts reached the best optimum; {luck(search)}."
-    return f"{opening(hits)} of {in_prose(n)} starts reached the best optimum; {luck(search)}."
+        return f"{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum", "", False
+    reached = "Only one" if hits == 1 else opening(hits)
+    is_luck = others_came_close(search) or hit_rate(search) < 0.5
+    return f"{reached} of {in_prose(n)} starts reached the best optimum", luck(search), is_luck
+
+
+def headline(search: SearchReport) -> str:
+    """State how many starts reached the best optimum, in one sentence."""
+    found, said, _ = _found(search)
+    return f"{found}; {said}." if said else f"{found}."
 
 
 def agreement(search: SearchReport) -> str:
-    """State the same for the introduction: a clause with its emphasis in <strong>."""
-    n, hits = search.n_starts, search.n_hits
-    if n == 1:
-        return f"<strong>{_only_one(search)}</strong>; {_of_one(search)}."
-    if search.n_perturbations and search.n_distinct == 1:
-        return f"<strong>{of_perturbations(search)}</strong>."
-    if search.n_perturbations:
-        return f"{of_perturbations(search)}; <strong>{luck(search)}</strong>."
-    if search.n_distinct == 1:
-        return f"<strong>{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum</strong>."
-    found = f"{opening(hits)} of {numbers.integer(n)} starts found this optimum"
-    if others_came_close(search) or hit_rate(search) < 0.5:
-        return f"{found}; <strong>{luck(search)}</strong>."
-    return f"<strong>{found}</strong>; {luck(search)}."
+    """State the same for the introduction, its news in <strong>."""
+    found, said, is_luck = _found(search)
+    if said and is_luck:
+        return f"{found}; <strong>{said}</strong>."
+    return f"<strong>{found}</strong>{f'; {said}' if said else ''}."
 
 
 def notes(search: SearchReport, objective: float, dots_for: int, why_certain: str = "") -> list[str]:
