@@ -105,9 +105,19 @@ class FittedRun:
         return np.asarray(given.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy())
 
     @property
-    def n_lacking(self) -> int:
-        """Rows of the matrix that the model leaves out."""
-        return int(self.lacks_covariate.sum())
+    def n_used(self) -> int:
+        """Rows of the fit."""
+        return int((~self.lacks_covariate).sum())
+
+    @property
+    def n_left_out(self) -> int:
+        """Rows of the table that were left out, by the model too."""
+        return self.matrix.n_left_out + int(self.lacks_covariate.sum())
+
+    @cached_property
+    def n_missing(self) -> int:
+        """Empty cells of the rows of the fit."""
+        return int(np.isnan(self.values_used).sum())
 
     @property
     def needs_complete_rows(self) -> bool:
@@ -475,20 +485,11 @@ def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitReq
         raise CommandError(
             f"{request.table.name} has {counted(rows, 'usable row')}, too few for {how}.", f"Set --k to {rows} or less."
         )
-    if card.kind == "clustering" and not _has_distinct_rows(matrix.values, size):
+    first = matrix.values[: max(1000, 2 * size)]
+    if card.kind == "clustering" and len(np.unique(first, axis=0)) < size:
         distinct = len(np.unique(matrix.values, axis=0))
-        raise CommandError(
-            f"{request.table.name} has {counted(distinct, 'different row')}, too few for {how}.",
-            f"Set --k to {distinct} or less.",
-        )
-
-
-def _has_distinct_rows(values: NDArray[np.float64], number: int) -> bool:
-    """Return whether there are at least `number` distinct rows; the first rows are tried first."""
-    n_seen = max(1000, 2 * number)
-    while True:
-        if len(np.unique(values[:n_seen], axis=0)) >= number:
-            return True
-        if n_seen >= len(values):
-            return False
-        n_seen *= 10
+        if distinct < size:
+            raise CommandError(
+                f"{request.table.name} has {counted(distinct, 'different row')}, too few for {how}.",
+                f"Set --k to {distinct} or less.",
+            )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._progress import is_stopped
+from majorant.cli.columns import column_lines
 from majorant.cli.errors import listed
 from majorant.results.selection import Selection
 from majorant.search import SearchReport
@@ -41,43 +42,28 @@ def labelled(label: str, text: str) -> list[str]:
     return wrapped(text, WIDTH, f"{label:<{_LABEL_WIDTH}}", " " * _LABEL_WIDTH)
 
 
-@dataclass(frozen=True)
-class TableUse:
-    """The rows of a table that were used, and sentences on its columns."""
-
-    name: str
-    n_used: int
-    n_left_out: int
-    n_cells: int = 0
-    n_missing: int = 0
-    n_bags: int | None = None
-    n_sequences: int | None = None
-    n_only_time: int = 0
-    columns: Sequence[str] = ()
-    n_added: int = 0
-
-    def lines(self) -> list[str]:
-        """Return the block "Table"."""
-        within = [
-            f" in {counted(number, noun)}"
-            for number, noun in ((self.n_bags, "bag"), (self.n_sequences, "sequence"))
-            if number is not None
-        ]
-        added = f", {self.n_added} of them added for times that lack" if self.n_added else ""
-        used = f"{counted(self.n_used, 'row')}{''.join(within)} used{added}"
-        why = " for empty cells" if self.n_left_out else ""
-        lines = labelled("Table", f"{self.name}, {used}, {self.n_left_out} left out{why}")
-        if self.n_missing:
-            cells = f"{self.n_missing} of {self.n_cells} cells"
-            lines += labelled("", f"{cells} {'is' if self.n_missing == 1 else 'are'} empty: left in, and not filled in")
-        if self.n_only_time:
-            rows = counted(self.n_only_time, "row")
-            lines += labelled(
-                "", f"{rows} without any cell {'advances' if self.n_only_time == 1 else 'advance'} time only"
-            )
-        for number, sentence in enumerate(self.columns):
-            lines += labelled("" if number else "Columns", sentence)
-        return lines
+def table_lines(run: Any) -> list[str]:
+    """Return the block "Table": the rows of a `FittedRun`, and sentences on the columns."""
+    matrix = run.matrix
+    within = [
+        f" in {counted(number, noun)}"
+        for number, noun in ((matrix.n_bags, "bag"), (matrix.n_sequences, "sequence"))
+        if number is not None
+    ]
+    added = f", {run.n_added} of them added for times that lack" if run.n_added else ""
+    used = f"{counted(run.n_used, 'row')}{''.join(within)} used{added}"
+    why = " for empty cells" if run.n_left_out else ""
+    lines = labelled("Table", f"{run.table.name}, {used}, {run.n_left_out} left out{why}")
+    if run.n_missing:
+        cells = f"{run.n_missing} of {run.values_used.size} cells"
+        lines += labelled("", f"{cells} {'is' if run.n_missing == 1 else 'are'} empty: left in, and not filled in")
+    n_only_time = int(np.isnan(matrix.values).all(axis=1).sum()) if run.card.in_order else 0
+    if n_only_time:
+        rows = f"{counted(n_only_time, 'row')} without any cell"
+        lines += labelled("", f"{rows} {'advances' if n_only_time == 1 else 'advance'} time only")
+    for number, sentence in enumerate(column_lines(run.column_uses)):
+        lines += labelled("" if number else "Columns", sentence)
+    return lines
 
 
 def model_lines(title: str, chosen: str, n_features: int, standardised: bool) -> list[str]:

@@ -12,15 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import majorant
 from majorant._numbers import plural_of
 from majorant._progress import Watch, begin_stage, watched_by
 from majorant.cli import messages
 from majorant.cli.assignments import assigned_rows
 from majorant.cli.beside import beside
-from majorant.cli.columns import column_lines
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.later import known_classes, later_numbers
@@ -81,20 +78,8 @@ def fit_and_write(request: FitRequest, table: SourceTable) -> FittedRun:
 def screen(run: FittedRun) -> list[str]:
     """Return the lines on the terminal about a run."""
     search = run.estimator.search_
-    use = messages.TableUse(
-        run.table.name,
-        len(run.matrix.rows) - run.n_lacking,
-        run.matrix.n_left_out + run.n_lacking,
-        run.values_used.size,
-        int(np.isnan(run.values_used).sum()),
-        run.matrix.n_bags,
-        run.matrix.n_sequences,
-        int(np.isnan(run.matrix.values).all(axis=1).sum()) if run.card.in_order else 0,
-        column_lines(run.column_uses),
-        run.n_added,
-    )
     standardised = run.standardisation is not None
-    lines = use.lines()
+    lines = messages.table_lines(run)
     if run.columns.labels is not None:
         lines += messages.labelled("Known", known_classes(run.table.frame[run.columns.labels])[1])
     selection = run.selection
@@ -236,12 +221,12 @@ def numbers(run: FittedRun) -> dict[str, Any]:
         "table": {
             "name": run.table.name,
             "sha256": run.table.checksum,
-            "rows_used": len(run.matrix.rows) - run.n_lacking,
-            "rows_left_out": run.matrix.n_left_out + run.n_lacking,
+            "rows_used": run.n_used,
+            "rows_left_out": run.n_left_out,
             **({} if run.matrix.bags is None else {"bags": run.matrix.n_bags}),
             **({} if run.matrix.sequences is None else {"sequences": run.matrix.n_sequences}),
             "columns_left_out": run.ignored,
-            "cells_missing": int(np.isnan(run.values_used).sum()),
+            "cells_missing": run.n_missing,
         },
         "model": {
             "name": run.card.name,
