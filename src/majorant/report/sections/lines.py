@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from majorant.report import numbers
 from majorant.report.charts.axes import backdrop, draw_grid
 from majorant.report.charts.labels import spread, text_width
-from majorant.report.charts.marks import N_COLOURS, component_class, name_class, shaded_scatter
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class, radius_for, shaded_scatter
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.mixture import CLEAR
@@ -153,11 +153,6 @@ def drawn_of(regression: Regression, optimum: Optimum, most: int) -> Drawn:
         ends,
         optimum.lines.scale,
     )
-
-
-def radius_for(n_points: int) -> float:
-    """Return the radius of marks, smaller for more points."""
-    return 3.4 if n_points <= 400 else 2.6 if n_points <= 900 else 2.2
 
 
 def draw_fit(size: Size, drawn: Drawn, x_name: str, y_name: str) -> Canvas:

@@ -16,9 +16,9 @@ from majorant.report.charts.axes import (
     draw_grid,
 )
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width
-from majorant.report.charts.marks import N_COLOURS, component_class, name_class, scatter
+from majorant.report.charts.marks import N_COLOURS, component_class, name_class, radius_for, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
-from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.charts.svg import Canvas, Point, Size, figure
 from majorant.report.html import column_name
 from majorant.report.measures.partition import BestPair, Partition
 from majorant.report.numbers import between
@@ -32,21 +32,8 @@ MOST_PANELS = 12
 MOST_CUTS = 4
 EDGE = 62.0
 BASE, REACH = 150.0, 100.0
-
-
-def density(values: NDArray[np.float64], low: float, high: float, n_points: int = 70) -> NDArray[np.float64]:
-    """Estimate a Gaussian kernel density at `n_points` equal steps from `low` to `high`, as (position, density).
-
-    The bandwidth is Silverman's, but at least a fiftieth of the range, so that a single value is visible.
-    """
-    at = np.linspace(low, high, n_points)
-    deviation = float(values.std()) if len(values) else 0.0
-    bandwidth = max(1.06 * deviation * max(len(values), 1) ** -0.2, (high - low) / 50)
-    if not len(values) or not bandwidth > 0:
-        return np.column_stack([at, np.zeros_like(at)])
-    scaled = (at[:, None] - values[None, :]) / bandwidth
-    heights = np.exp(-0.5 * scaled**2).mean(axis=1) / (bandwidth * np.sqrt(2 * np.pi))
-    return np.column_stack([at, heights])
+VISIBLE = 0.003
+"""Height of a density from which on it is drawn, as a share of the highest."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +122,11 @@ def pair_section(partition: Partition) -> Section | None:
 def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
     """Draw all parts in one plot, with marginal densities at its edges."""
     edge = 0.0 if data.is_map else EDGE * (0.75 if size.narrow else 1.0)
-    radius = _radius(len(data.x)) * (0.85 if size.narrow else 1.0)
+    radius = radius_for(len(data.x)) * (0.85 if size.narrow else 1.0)
 
     def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
         if edge:
-            _edge_densities(canvas, data, parts, k, x, y, edge)
+            _edge_densities(canvas, data, k, x, y, edge)
         for j in parts:
             mine = data.labels == j
             rows = zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)
@@ -191,31 +178,41 @@ def _outline(canvas: Canvas, outline: NDArray[np.float64], colour: str, x_scale:
     canvas.polygon([(x_scale(x), y_scale(y)) for x, y in outline.tolist()], f"stroke-{colour} outline")
 
 
-def _radius(n_points: int) -> float:
-    return 3.4 if n_points <= 400 else 2.8 if n_points <= 900 else 2.3
-
-
-def _edge_densities(
-    canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear, reach: float
-) -> None:
+def _edge_densities(canvas: Canvas, data: Scatter, k: int, x_scale: Linear, y_scale: Linear, reach: float) -> None:
     """Draw marginal densities of each part above and to the right of the plot, areas proportional to its rows."""
     base_x, base_y = x_scale.end + 8, y_scale.end - 28
     for values, scale, along_x in ((data.x, x_scale, True), (data.y, y_scale, False)):
-        curves = {
-            j: density(values[data.labels == j], scale.low, scale.high) * [1.0, float((data.labels == j).mean())]
-            for j in parts
-        }
-        tallest = max(float(curve[:, 1].max()) for curve in curves.values())
-        for j, curve in curves.items():
-            out = [(scale(at), reach * h / tallest) for at, h in curve.tolist() if h > 0.004 * tallest]
-            if not out:  # a part of few rows beside one that hardly varies
-                continue
+        for j, out in densities(values, data.labels, scale, reach, 70).items():
             points = [(s, base_y - h) if along_x else (base_x + h, s) for s, h in out]
             start, end = out[0][0], out[-1][0]
             corners = [(start, base_y), (end, base_y)] if along_x else [(base_x, start), (base_x, end)]
             colour = component_class(j, k)
             canvas.polygon([corners[0], *points, corners[1]], f"fill-{colour} band")
             canvas.polyline(points, f"stroke-{colour} curve")
+
+
+def densities(
+    values: NDArray[np.float64], labels: NDArray[np.int64], scale: Linear, reach: float, n_points: int
+) -> dict[int, list[Point]]:
+    """Return where the kernel density of each part is drawn, and how high; areas are proportional to rows.
+
+    The bandwidth is Silverman's, but at least a fiftieth of the range, so that a single value is visible.
+    """
+    at, curves = np.linspace(scale.low, scale.high, n_points), {}
+    for j in np.unique(labels).tolist():
+        own = values[labels == j]
+        bandwidth = max(1.06 * float(own.std()) * len(own) ** -0.2, (scale.high - scale.low) / 50)
+        curves[j] = np.exp(-0.5 * ((at[:, None] - own) / bandwidth) ** 2).sum(axis=1) / bandwidth
+    tallest = max(float(curve.max()) for curve in curves.values())
+    found = {
+        j: [
+            (scale(x), reach * y / tallest)
+            for x, y in zip(at.tolist(), curve.tolist(), strict=True)
+            if y > VISIBLE * tallest
+        ]
+        for j, curve in curves.items()
+    }
+    return {j: points for j, points in found.items() if points}  # not a part of few rows beside one that hardly varies
 
 
 def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear) -> None:
@@ -346,17 +343,10 @@ def draw_strip(
     canvas, k = Canvas(size, BASE + 66), partition.k
     scale = Linear(*padded(float(values.min()), float(values.max())), 0, size.width)
     ticks = scale.ticks(4 if size.narrow else 6)
-    curves = {
-        j: density(values[labels == j], scale.low, scale.high, 160) * [1.0, float((labels == j).mean())]
-        for j in partition.used
-    }
-    tallest = max(float(curve[:, 1].max()) for curve in curves.values())
     shelf = Shelf(6)
-    for j, curve in curves.items():
+    for j, curve in densities(values, labels, scale, REACH, 160).items():
         colour = component_class(j, k)
-        points = [
-            (scale(at), BASE - REACH * height / tallest) for at, height in curve.tolist() if height > 1e-3 * tallest
-        ]
+        points = [(x, BASE - height) for x, height in curve]
         canvas.polygon([(points[0][0], BASE), *points, (points[-1][0], BASE)], f"fill-{colour} band")
         canvas.polyline(points, f"stroke-{colour} curve")
         mine = values[labels == j].tolist()
