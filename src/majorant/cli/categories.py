@@ -21,7 +21,9 @@ def text_levels(column: pl.Series) -> list[str]:
 
 
 def becomes_numbers(column: pl.Series, how: str = "one-hot") -> bool:
-    """Return whether a column of text has few enough levels to be written as numbers."""
+    """Return whether a column is text that is written as numbers: its levels are ordered, or few."""
+    if column.dtype not in (pl.String, pl.Categorical):
+        return column.dtype == pl.Enum
     return len(text_levels(column)) <= min(MOST_LEVELS[how], len(column) / 2)
 
 
@@ -51,7 +53,7 @@ class Categories:
             if isinstance(column.dtype, pl.Enum):
                 levels[name] = column.dtype.categories.to_list()
                 ordered.append(name)
-            elif column.dtype in (pl.String, pl.Categorical) and becomes_numbers(column, how):
+            elif becomes_numbers(column, how):
                 levels[name] = text_levels(column)
         return cls(levels, tuple(ordered))
 

@@ -201,7 +201,7 @@ def choose_features(
         raise CommandError(
             f"{table.name} has no numeric columns.",
             f"Its columns are {listed(table.frame.columns)}; {advice}.",
-            *(() if commas else (_BY_LEVELS if by_levels else _TEXT_TO_NUMBERS,)),
+            *(() if commas else (_advice_on_text([table.frame[c] for c in free], by_levels),)),
         )
     return found
 
@@ -265,9 +265,15 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False, by_le
         if is_optional and is_date(column):
             raise CommandError(what, "Leave it out with --features, or turn it into numbers, such as days.")
         if is_optional:
-            advice = _BY_LEVELS if by_levels and becomes_numbers(column) else _TEXT_TO_NUMBERS
+            advice = _advice_on_text([column], by_levels)
             raise CommandError(what, "Leave it out with --features, or turn it into numbers.", advice)
         raise CommandError(what, "Turn it into numbers; leave a cell empty if its value is missing.")
+
+
+def _advice_on_text(columns: Sequence[pl.Series], by_levels: bool) -> str:
+    """Return how text may become numbers, by an option where that can do it."""
+    can = by_levels and any(becomes_numbers(column) and not is_date(column) for column in columns)
+    return _BY_LEVELS if can else _TEXT_TO_NUMBERS
 
 
 def first_text(column: pl.Series) -> tuple[int, str] | None:
