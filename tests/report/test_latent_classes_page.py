@@ -193,7 +193,9 @@ def test_a_table_of_answers_and_gaps_tells_what_to_do(shared_data: Path, tmp_pat
     assert main(["fit", "discriminative-latent-classes", str(path), *fit]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "has no numeric columns" in said
-    assert "one column of 0 and 1 for each category, and a missing value as a category of its own" in said
-    frame.to_dummies([c for c in frame.columns if c != "Class"]).write_csv(tmp_path / "numbers.csv")
-    assert main(["fit", "discriminative-latent-classes", str(tmp_path / "numbers.csv"), *fit]) == 0
-    assert "V4_y" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "--categorical one-hot writes text as one column of 0 and 1 for each category" in said
+    assert "a missing value stays missing. Where it is to be a category of its own, write a word in its place." in said
+    frame.with_columns(pl.exclude("Class").fill_null("none")).write_csv(tmp_path / "words.csv")
+    words = ["fit", "discriminative-latent-classes", str(tmp_path / "words.csv"), *fit, "--categorical", "one-hot"]
+    assert main(words) == 0
+    assert "V4=y" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -32,7 +32,10 @@ _TEXT_TO_NUMBERS = (
     "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
     "category of its own (to_dummies of polars, or get_dummies of pandas with dummy_na=True)."
 )
-_BY_LEVELS = "--categorical one-hot writes text as one column of 0 and 1 for each category."
+_BY_LEVELS = (
+    "--categorical one-hot writes text as one column of 0 and 1 for each category; a missing value stays missing. "
+    "Where it is to be a category of its own, write a word in its place."
+)
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T]|$)|^\d{1,2}:\d{2}(:\d{2})?$"
 
 
