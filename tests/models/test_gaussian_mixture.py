@@ -302,3 +302,24 @@ def test_a_certificate_wants_complete_rows() -> None:
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="certify takes rows without missing entries"):
         fit(IRIS).certify(X)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_estimates_have_a_covariance_of_each_component(covariance_type: Any, k: int) -> None:
+    """Components that share a covariance have it each, in the table of estimates and on the page."""
+    X = np.concatenate([np.random.default_rng(0).normal(size=(40, 2)) + c for c in [(0, 0), (6, 0), (0, 6)][:k]])
+    fitted = mj.GaussianMixture(k, covariance_type=covariance_type, random_state=0).fit(X)
+    matrices = {
+        "full": lambda own: own,
+        "tied": lambda own: [own] * k,
+        "diag": lambda own: [np.diag(one) for one in own],
+        "spherical": lambda own: [one * np.eye(2) for one in own],
+    }[covariance_type](fitted.covariances_)
+    table = fitted.estimates(X)
+    rows = table[table.parameter == "covariances"]
+    of_entry = {"x1, x1": (0, 0), "x1, x2": (0, 1), "x2, x1": (1, 0), "x2, x2": (1, 1), "x1": (0, 0), "x2": (1, 1)}
+    for entry, component, estimate in zip(rows.entry, rows.component, rows.estimate, strict=True):
+        assert estimate == matrices[component - 1][of_entry.get(entry, (0, 0))]
+    assert len(rows) == k * {"full": 4, "tied": 4, "diag": 2, "spherical": 1}[covariance_type]
+    assert len(fitted.report(X).tables["estimates"].columns[0].values) == len(table)

@@ -211,6 +211,38 @@ def test_covariances_of_far_groups_do_not_depend_on_the_start(way: str) -> None:
     assert fitted.log_likelihood_ == pytest.approx(likelihood_of_groups(x, second), abs=1e-3)
 
 
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("way", ["search", "k-means", "rows", "bounds", "warm"])
+def test_fewer_components_than_groups_are_judged_alike_however_a_fit_began(way: str, covariance_type: Any) -> None:
+    """Two near groups share a component: that the third lies far away is no collapse."""
+    draws = np.random.default_rng(12)
+    x = np.concatenate([draws.normal(c, 1, (n, 2)) for c, n in (((0, 0), 80), ((4, 2), 80), ((1e5, -1e5), 40))])
+    settings = {**WAYS, "warm": {"warm_start": True}}[way]
+    fitted = mj.GaussianMixture(2, covariance_type=covariance_type, random_state=0, **settings).fit(x)
+    if way == "warm":
+        fitted.fit(x)
+    assert fitted.regular_, fitted.degeneracy_
+    best = likelihood_of_groups(x, np.arange(200) >= 160, tied=covariance_type == "tied")
+    assert fitted.log_likelihood_ == pytest.approx(best, abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("how", [{"max_iter": 0}, {"max_iter": 1}, {"bounds": mj.Tempered(eta=0.1)}, {"beta": np.inf}])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag"])
+def test_a_covariance_on_the_floor_is_told_however_a_fit_began(covariance_type: Any, how: dict[str, Any]) -> None:
+    """A column that is constant in every group: all covariances collapse, so that none is narrow beside the others."""
+    groups = np.repeat(np.arange(4.0), 20)
+    x = np.column_stack([groups, np.random.default_rng(0).normal(size=80)])
+    start = {"means_init": np.column_stack([np.arange(4.0), np.zeros(4)])}
+    precisions = {"full": np.full(4, 1e6)[:, None, None] * np.eye(2), "tied": 1e6 * np.eye(2)}
+    start |= {} if covariance_type == "diag" else {"precisions_init": precisions[covariance_type]}
+    fitted = mj.GaussianMixture(4, covariance_type=covariance_type, random_state=0, **start, **how).fit(x)
+    if start.keys() == {"means_init"} or how != {"max_iter": 0}:
+        assert not fitted.regular_ and "collapses" in fitted.degeneracy_
+    else:
+        assert fitted.regular_  # what was given is kept as it is
+
+
 def test_groups_too_far_apart_for_covariances_are_refused_in_words() -> None:
     x, _ = two_groups(2, np.array([1e10, 0.0]))
     with pytest.raises(ValueError, match=r"in column 0 groups of rows lie .* apart, too far"):
@@ -376,7 +408,25 @@ def test_a_start_out_of_range_is_refused_in_words() -> None:
         mj.GaussianMixture(2, means_init=[[1e300, 0.0], [0.0, 0.0]]).fit(x)
 
 
-# Few rows
+# Few rows, and many that are equal
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_a_regular_solution_is_found_beside_a_heap_of_equal_values(covariance_type: Any, seed: int) -> None:
+    """Values above a limit are written as the limit, on which a component of its own would collapse."""
+    x = np.minimum(np.exp(np.random.default_rng(32).normal(1, 0.8, (220, 2))), 6.0)
+    fitted = mj.GaussianMixture(3, covariance_type=covariance_type, random_state=seed).fit(x)
+    assert fitted.regular_ and fitted.converged_
+    assert fitted.variance_ratios_.min() >= 5e-4 and fitted.weights_.min() * 220 >= 6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_distinct_rows_are_searched_as_few_rows(seed: int) -> None:
+    """Five groups on a lattice of 48 points; plain EM from 300 starts reaches -573.3164."""
+    x = np.repeat(np.argwhere(np.ones((8, 6))).astype(float), 3, axis=0)
+    fitted = mj.GaussianMixture(5, covariance_type="tied", random_state=seed).fit(x)
+    assert fitted.regular_ and fitted.log_likelihood_ >= -573.3165
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -148,8 +148,9 @@ class Gaussian:
         reached = np.take_along_axis(ends.history, ends.n_iter[:, None], axis=1)[:, 0]
         mass = data.total_weight * ends.weights
         law = mixture.law.solve(mass, theta.law, np.ones(len(mass)))
+        floored = ends.floored if max_iter else theta.density.floored
         return Ends(
-            Parameters(Normals(ends.means, ends.covariances, ends.floored, ends.means), law),
+            Parameters(Normals(ends.means, ends.covariances, floored, ends.means), law),
             Seen(-reached, Sums(np.zeros((*mass.shape, 0)), mass)),
             np.array([len(path) for path in paths], dtype=np.intp),
             converged,

@@ -133,6 +133,10 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         """Return a name for each number that a component has in an estimate; None where they have none."""
         return entry_names(self, name)
 
+    def _of_each(self, name: str, values: Any) -> Array:
+        """Return the numbers of an estimate for each component, also where all share them."""
+        return np.asarray(values, dtype=np.float64)
+
     def _shown(self, X: Array) -> NDArray[Any]:
         """Drawn rows as a user knows them."""
         return X

@@ -243,7 +243,15 @@ class MixtureEstimator(FittedMixture):
         return rows, self._plain_law(), data
 
     def _fit(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
-        contest = self._contest(law, rows, data, draws)
+        contest, found, ends, on = self._ended(self._contest(law, rows, data, draws), rows, data, draws)
+        self._keep(contest, found, ends, on, rows)
+        for sentence in self._warnings(contest):
+            warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
+
+    def _ended(
+        self, contest: Any, rows: Any, data: Chunks, draws: np.random.Generator
+    ) -> tuple[Any, Found[Any], Ends[Any], OnData]:
+        """Return what was found, where, and the end of the last descent on all rows."""
         self.trace_ = Trace([])
         if self._is_bounded:
             found = self._by_bounds(contest, rows, data, draws)
@@ -252,9 +260,7 @@ class MixtureEstimator(FittedMixture):
         on = self._on_all_rows(contest, rows, data)
         ends = self._ends(contest, found, on)
         ends = ends if self._is_bounded else at_edges(on, ends, tol=self._tolerance, max_iter=int(self.max_iter))
-        self._keep(contest, found, ends, on, rows)
-        for sentence in self._warnings(contest):
-            warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
+        return contest, found, ends, on
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
         """Return the race of mixtures on rows in memory."""

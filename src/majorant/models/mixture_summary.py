@@ -64,7 +64,7 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
         Table(plural_of(part), [Column(part, range(1, k + 1)), Column("share", model.weights_, 3)])
     ]
     for name in model.estimate_names_:
-        values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(k, -1)
+        values = model._of_each(name, getattr(model, f"{name}_")).reshape(k, -1)
         if name in left_out:
             continue
         if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
@@ -81,7 +81,9 @@ def estimates_table(model: Any, errors: Mapping[str, Array], ends: Mapping[str, 
     found: dict[str, list[Any]] = {head: [] for head in ("parameter", "entry", part)}
     numbers: dict[str, list[Any]] = {head: [] for head in ("estimate", "standard_error", "low", "high")}
     for name, error in errors.items():
-        each = [np.reshape(values, (k, -1)) for values in (getattr(model, f"{name}_"), error, *ends[name])]
+        each = [
+            model._of_each(name, values).reshape(k, -1) for values in (getattr(model, f"{name}_"), error, *ends[name])
+        ]
         width = each[0].shape[1]
         own = entries_of(model, name, width)
         found["parameter"] += [name] * (k * width)
@@ -101,7 +103,7 @@ def entry_names(model: Any, name: str) -> list[str] | None:
     """Return the columns of an estimate: covariates, or features where the density has one number for each."""
     if name == "gating_coef":
         return ["Intercept", *model.gating_names_in_]
-    shape, d = np.shape(getattr(model, f"{name}_"))[1:], model.n_features_in_
+    shape, d = model._of_each(name, getattr(model, f"{name}_")).shape[1:], model.n_features_in_
     if name in model._law_of_fit().describe(model._theta().law):
         return [f"to {j + 1}" for j in range(shape[0])] if name == "transitions" else None
     names = model._feature_names()

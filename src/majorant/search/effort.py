@@ -39,6 +39,8 @@ class Plan:
         Smallest number of rounds after the last improvement, and largest number of rounds.
     least_barren : int
         Smallest number of rounds after the last improvement while all solutions are degenerate.
+    keeps_barren : bool
+        Whether a race drops no run while all solutions are degenerate: the likeliest may all be about to collapse.
     sure_rounds, sure_share, sure_starts : int, float, (int, float)
         Number of rounds after which the search ends if the first one found the best, and at least such a share of all
         runs, such a number of starts and such a share of the finished ones reached it.
@@ -64,6 +66,7 @@ class Plan:
     least_rounds: int = 3
     most_rounds: int = 12
     least_barren: int = 60
+    keeps_barren: bool = False
     sure_rounds: int = 1
     sure_share: float = 0.75
     sure_starts: tuple[int, float] = (1, 0.0)

@@ -219,21 +219,12 @@ class GaussianContest(MixtureContest):
         floor of that is regular once the floor is relative to the variance within components.
         """
         seen = self.best_degenerate
-        if (
-            not self.floor_tells
-            or self.mixture.n_components == 1
-            or seen is None
-            or not seen.theta.density.floored.any()
-        ):
+        if seen is None or (best.is_regular and seen.objective >= best.objective):
             return None
-        if best.is_regular and seen.objective >= best.objective:
+        narrowed = self.narrowed(seen.theta)
+        if narrowed is None:
             return None
-        mixture = self.mixture_of(seen.theta)
-        within = self._within(log_likelihood(mixture, self.points, self.weights)[1])
-        if not self._is_told(within):
-            return None
-        other = self.beside(within)
-        start = other.theta_of(mixture.mapped(rescaling(within)), seen.theta.law)
+        other, start = narrowed
         end = Run("released", start, start)
         for n_steps in (LOOK_STEPS, other.max_iter):
             end = other.run(other.whole, [end], n_steps, other.tol)[0]
@@ -243,6 +234,17 @@ class GaussianContest(MixtureContest):
         if floored or (best.is_regular and not (end.is_regular and better)):
             return None
         return replace(other, first_starts=[("released", end.theta)])
+
+    def narrowed(self, held: Theta) -> tuple[GaussianContest, Theta] | None:
+        """Return the search beside the covariance within the components of a run that the floor held, and that run."""
+        if not self.floor_tells or self.mixture.n_components == 1 or not held.density.floored.any():
+            return None
+        mixture = self.mixture_of(held)
+        within = self._within(log_likelihood(mixture, self.points, self.weights)[1])
+        if not self._is_told(within):
+            return None
+        other = self.beside(within)
+        return other, other.theta_of(mixture.mapped(rescaling(within)), held.law)
 
     def leaves(self, best: Run[Theta]) -> bool:
         """Return whether a search goes on in other coordinates, where no solution counts in its own."""
@@ -307,9 +309,11 @@ class GaussianContest(MixtureContest):
         seen = Seen(np.zeros(1), Sums(np.zeros((1, k, 0)), own))
         return Ends(theta, seen, np.ones(1, dtype=np.intp), np.ones(1, dtype=np.bool_), [[0.0]])
 
-    def theta_of(self, mixture: Mixture, law: Any = None) -> Theta:
+    def theta_of(self, mixture: Mixture, law: Any = None, floored: NDArray[np.bool_] | None = None) -> Theta:
         """Return a mixture in the coordinates as a batch of one, with its weights unless `law` is given."""
-        return Parameters(normals([mixture]), Weights(mixture.weights[None]) if law is None else law)
+        density = normals([mixture])
+        density = density if floored is None else replace(density, floored=floored)
+        return Parameters(density, Weights(mixture.weights[None]) if law is None else law)
 
     def _within(self, q: Array) -> Array:
         """Return the pooled covariance within components, from the points and their responsibilities."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -58,6 +59,9 @@ from majorant.summary import Fact, Summary, counted
 
 LONG_RUN = 2000
 """Steps of a run of the search; `max_iter` is about the last one."""
+
+NARROWINGS = 4
+"""Most floors, each on the covariance within the components that the one before held, under which a start is run."""
 
 SMALL_TABLE = 1 << 24
 """Entries up to which float32 rows are fitted in double precision."""
@@ -315,9 +319,40 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         if (self.variance_ratios_ < LEAST_RATIO).any() and self.covariance_floor == "auto" and not self.reg_covar:
             self.converged_ = False  # the likelihood has no maximum there
 
+    @property
+    def _is_left_to_search(self) -> bool:
+        return self.init_params == "auto" and self._given().is_empty and not self._is_bounded
+
+    def _ended(
+        self, contest: Any, rows: Any, data: Chunks, draws: np.random.Generator
+    ) -> tuple[Any, Found[Theta], Ends[Theta], OnData]:
+        """Run from a chosen start that the floor on the total covariance held again, with one on that within groups."""
+        begun = deepcopy(draws)
+        best = ended = super()._ended(contest, rows, data, draws)
+        told, trace = self._rank(*ended), self.trace_
+        for _ in range(NARROWINGS):
+            contest, found, ends, _ = ended
+            seen, theta = contest.best_degenerate, ends.theta
+            if not theta.density.floored.any() and seen is not None and seen.objective < found.best.objective:
+                theta = seen.theta
+            narrowed = None if self._is_left_to_search or self.reg_covar else contest.narrowed(theta)
+            if narrowed is None:
+                break
+            ended = super()._ended(narrowed[0], rows, data, deepcopy(begun))
+            if (rank := self._rank(*ended)) > told:
+                best, told, trace = ended, rank, self.trace_
+        self.trace_ = trace
+        return best
+
+    @staticmethod
+    def _rank(contest: Any, found: Found[Theta], ends: Ends[Theta], on: OnData) -> tuple[bool, float]:
+        """Return whether an end counts, and the log-likelihood on the rows of the search."""
+        return not contest.judged(ends), contest.shown(
+            float(ends.objective[0]) * contest.total_weight / on.total_weight
+        )
+
     def _contest(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> GaussianContest:
         refuse_wide(self._matrices(), data.n_units, WIDEST)
-        is_left_to_search = self.init_params == "auto" and self._given().is_empty and not self._is_bounded
         return contest_of(
             rows,
             law,
@@ -327,7 +362,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             beta=float(self.beta),
             covariance_floor=None if isinstance(self.covariance_floor, str) else float(self.covariance_floor),
             tol=self._tolerance,
-            max_iter=max(int(self.max_iter), LONG_RUN) if is_left_to_search else int(self.max_iter),
+            max_iter=max(int(self.max_iter), LONG_RUN) if self._is_left_to_search else int(self.max_iter),
             n_jobs=self.n_jobs,
         )
 

@@ -22,7 +22,7 @@ from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.mixture_rows import ACCEPTED
 from majorant.models.undetermined_covariances import Matrices
 from majorant.results.certificate import Certificate
-from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, Covariance, CovarianceType
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, TIED, Covariance, CovarianceType
 from majorant.solvers.gaussian import Mixture
 from majorant.solvers.gaussian_missing import impute
 
@@ -118,6 +118,10 @@ class FittedGaussianMixture(FittedMixture):
 
     def _matrices(self) -> list[Matrices]:
         return [Matrices("covariances", 0, self._feature_names())] if self._kind.has_matrices else []
+
+    def _of_each(self, name: str, values: Any) -> NDArray[np.float64]:
+        is_shared = name == "covariances" and self._kind is TIED
+        return super()._of_each(name, [values] * len(self.weights_) if is_shared else values)
 
     def _mixture(self) -> Mixture:
         weights, means, covariances = (

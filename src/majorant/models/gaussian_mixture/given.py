@@ -193,7 +193,8 @@ def chosen_starts(
             begun.covariances if covariances is None else covariances,
             contest.kind.name,
         )
-        yield source, contest.theta_of(start, None if has_weights else theta.law if given.law is None else given.law)
+        law = None if has_weights else theta.law if given.law is None else given.law
+        yield source, contest.theta_of(start, law, theta.density.floored if covariances is None else None)
 
 
 def _responsibilities(measure: Measure, k: int, init_params: str, random: np.random.Generator) -> NDArray[np.float64]:

@@ -40,7 +40,9 @@ SOON = 100
 """Steps of a search in which no solution can be regular."""
 
 FEW_ROWS = 50
-"""Rows up to which more starts are made if parameters are many relative to rows."""
+"""Distinct rows up to which more starts are made if parameters are many relative to them."""
+CHEAP = 2e5
+"""Distinct rows times parameters up to which a race in which every solution is degenerate follows all its runs."""
 MOST_PATTERNS = 64
 """The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
 otherwise, as each pattern costs its own pass."""
@@ -51,10 +53,10 @@ STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
 """With missing entries, directions of variance below the rounding of the total covariance count as constant."""
 
 
-def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
+def plan_of(k: int, n_rows: float, n_parameters: int, n_points: int) -> Plan:
     """Return the search settings: perturb the best until some rounds bring no improvement."""
     patience = max(2, min(k, 6)) if n_rows >= 5 * n_parameters else 2 * k
-    if k > 1 and n_rows <= FEW_ROWS and n_rows < 5 * n_parameters:  # many optima, and steps that cost nothing
+    if k > 1 and n_points <= FEW_ROWS and n_points < 5 * n_parameters:  # many optima, and steps that cost nothing
         return Plan(
             n_starts=96,
             n_perturbations=36,
@@ -76,6 +78,7 @@ def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
         least_rounds=patience // 2 + 1,
         most_rounds=16,
         least_barren=4 * patience,
+        keeps_barren=n_points * n_parameters <= CHEAP,
         sure_rounds=1,
         sure_share=0.5,
         sure_starts=(5, 0.5),
@@ -151,7 +154,7 @@ def contest_of(
         columns=((rows.points if has_gaps else u), *rows.columns[1:]),
         points=u,
         weights=weights,
-        plan=plan_of(n_components, total, mixture.n_parameters).within(len(u) * mixture.n_parameters),
+        plan=plan_of(n_components, total, mixture.n_parameters, len(u)).within(len(u) * mixture.n_parameters),
         tol=tol,
         max_iter=max_iter,
         data=data,

@@ -165,8 +165,8 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
     listed: list[Term] = []
     left_out: set[int] = set()
     for name, ends in sorted(found.items(), key=lambda item: item[0] != "weights"):
-        values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(mixture.k, -1)
-        low, high = (np.asarray(end).reshape(values.shape) for end in ends)
+        each = getattr(model, f"{name}_"), *ends
+        values, low, high = (model._of_each(name, one).reshape(mixture.k, -1) for one in each)
         if name == "weights":
             listed.append(Term("Weight", "share of the rows", values[:, 0], low[:, 0], high[:, 0], "Weight"))
             continue
