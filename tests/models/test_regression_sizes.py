@@ -149,8 +149,27 @@ def test_rows_on_one_line_exactly_are_said_to_be(seed: int) -> None:
         model = mj.RegressionMixture(2, random_state=0).fit(x, y)
     assert "regular below" not in model.degeneracy_
     both = np.where(np.arange(60) < 30, 2 * x[:, 0], 5 - 3 * x[:, 0])
-    with pytest.warns(ConvergenceWarning, match="a component fits its rows exactly"):
+    with pytest.warns(ConvergenceWarning, match="every row is exactly on one of the lines"):
         mj.RegressionMixture(2, random_state=0).fit(x, both)
+
+
+@pytest.mark.parametrize("lines", [((1, 1), (3, -1)), ((0, 2), (5, 2)), ((0, 2), (5, -3))])
+@pytest.mark.parametrize("family", ["gaussian", "student", "gamma"])
+def test_lines_on_which_all_rows_are_exactly_are_found_and_said_to_be(family: str, lines: Any) -> None:
+    """Of two exact lines, two others with much noise were called the regular solution, without a word."""
+    random = np.random.default_rng(0)
+    x, first = random.uniform(0, 2, (120, 1)), random.random(120) < 0.5
+    level = np.where(first, *(intercept + slope * x[:, 0] for intercept, slope in lines))
+    with pytest.warns(ConvergenceWarning, match="every row is exactly on one of the lines"):
+        model = mj.RegressionMixture(2, family=family, random_state=0).fit(
+            x, np.exp(level) if family == "gamma" else level
+        )
+    order = np.lexsort((model.coef_[:, 0], model.intercept_.round(3)))
+    np.testing.assert_allclose(model.intercept_[order], [line[0] for line in lines], atol=1e-6)
+    np.testing.assert_allclose(model.coef_[order, 0], [line[1] for line in lines], atol=1e-6)
+    assert not model.regular_ and not model.is_exact_ and model.excluded_ is None
+    assert model.search_.best == pytest.approx(model.log_likelihood_, rel=1e-6)
+    assert model.degeneracy_ in model.summary().look_out
 
 
 @pytest.mark.parametrize("variance", ["component", "common"])

@@ -189,8 +189,13 @@ class RegressionContest(MixtureContest):
         if not self.density.response.has_dispersion:
             return bool(np.isfinite(run.objective))
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows
-        exact = self._on_floor(run.theta.density.dispersion)[0]
+        exact = self._on_floor(run.theta.density.dispersion)[0] and not self.is_exact(run.theta)
         return not exact and bool(self.smallest(self.shares(run.theta)) >= least)
+
+    def is_exact(self, theta: Theta) -> bool:
+        """Return whether no component of a solution has noise: every row is on a line."""
+        largest = theta.density.dispersion.max(axis=1, keepdims=True)
+        return self.density.response.has_dispersion and bool(self._on_floor(largest)[0])
 
     def shares(self, theta: Theta) -> Array:
         """Return the share of each component among all units, (components,); with gating, the mean prior."""

@@ -30,7 +30,7 @@ from majorant.models.regression_mixture.read import unit_stream
 from majorant.models.regression_mixture.settings import Given, check_init
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
+from majorant.models.regression_mixture.words import EXACT_LINE, EXACT_LINES, PLAIN_ONLY, of_dropped
 from majorant.search.contestants import Found, NamedStart, Run, entrants
 from majorant.search.race import Race, followed, of_all_rows
 from majorant.search.record import StartRecord
@@ -205,6 +205,9 @@ def _found(model: Any, contest: RegressionContest, given: str | Given, seed: int
         if by_bounds and is_plain:
             return _by_bounds(contest, starts, model.bounds, draws, model.verbose)
         found = _polished(contest, _best(contest, starts, model.verbose))
+    best = found.excluded or found.best
+    if not (units.is_exact or best.is_regular) and contest.is_exact(best.theta) and contest.is_admissible(best):
+        found = replace(_of_ends([replace(best, degenerate=EXACT_LINES)], 0), note=found.note, raced=found.raced)
     found = replace(found, best=contest.explained(found.best))
     path = found.best.path or (found.best.objective,)
     return found, Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in path])

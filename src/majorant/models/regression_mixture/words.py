@@ -19,6 +19,10 @@ EXACT_LINE = (
     "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and the noise is "
     "a floor, from which log-likelihood and criteria follow; fit a single regression"
 )
+EXACT_LINES = (
+    "every row is exactly on one of the lines, so the likelihood has no maximum: the noise is a floor, from which "
+    "log-likelihood, criteria and standard errors follow"
+)
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
 SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
 
@@ -38,7 +42,7 @@ def of_degenerate(why: str, n_components: int, response: Response, diverging: Se
 
     `diverging` are the columns of which predictors run to infinity.
     """
-    if why in ("", EXACT_LINE):
+    if why in ("", EXACT_LINE, EXACT_LINES):
         return why
     found = f"no regular solution with {counted(n_components, 'component')} was found: here {why}"
     if diverging:
