@@ -72,7 +72,8 @@ def lbfgs(
     .. [1] R. H. Byrd, P. Lu, J. Nocedal, C. Zhu, "A limited memory algorithm for bound constrained optimization",
        SIAM Journal on Scientific Computing, 1995.
     """
-    from scipy.optimize import minimize as scipy_minimize  # takes time to load, and most models need other solvers
+    from scipy.optimize import Bounds  # takes time to load, and most models need other solvers
+    from scipy.optimize import minimize as scipy_minimize
 
     seen: list[float] = []
     last, taken = np.nan, x
@@ -102,7 +103,7 @@ def lbfgs(
             jac=True,
             method="L-BFGS-B",
             callback=step,
-            bounds=None if box is None else np.column_stack(box),
+            bounds=None if box is None else Bounds(*box),
             options={"maxiter": max_iter, "ftol": tol, "gtol": gtol, "maxfun": 20 * max_iter, "maxcor": memory},
         )
     if found is None:
