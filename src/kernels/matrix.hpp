@@ -47,8 +47,14 @@ inline double transposed_inverse(int64_t d, const double* lower, double* upper) 
 }
 
 // Eigenvalues of a finite symmetric matrix and, as the rows of `a`, its eigenvectors: Householder's reduction to a
-// tridiagonal matrix, then QL steps with implicit shifts (Golub and Van Loan, Matrix Computations, chapter 8).
+// tridiagonal matrix, then QL steps with implicit shifts (Golub and Van Loan, Matrix Computations, chapter 8). Entries are
+// first scaled by a power of two, so that no square of them vanishes.
 inline void eigen(int64_t d, double* a, double* values) {
+    double largest = 0.0;
+    int exponent;
+    for (int64_t i = 0; i < d * d; i++) largest = std::max(largest, std::fabs(a[i]));
+    std::frexp(largest, &exponent);
+    for (int64_t i = 0; i < d * d; i++) a[i] = std::ldexp(a[i], -exponent);
     std::vector<double> beside(d, 0.0), axis(d), image(d), vectors(d * d, 0.0);
     for (int64_t i = 0; i < d; i++) vectors[i * d + i] = 1.0;
     for (int64_t c = 0; c + 1 < d; c++) {  // column c below the diagonal becomes one number
@@ -124,6 +130,7 @@ inline void eigen(int64_t d, double* a, double* values) {
             beside[last] = 0.0;
         }
     }
+    for (int64_t i = 0; i < d; i++) values[i] = std::ldexp(values[i], exponent);
     std::copy(vectors.begin(), vectors.end(), a);
 }
 

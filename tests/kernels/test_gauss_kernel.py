@@ -241,7 +241,7 @@ def test_m_step(floor: float, d: int, covariance_type: CovarianceType) -> None:
         assert not np.tril(factors, -1).any()
 
 
-@pytest.mark.parametrize("spectrum", ["equal", "one", "two scales", "graded", "negative", "zero"])
+@pytest.mark.parametrize("spectrum", ["equal", "one", "two scales", "graded", "negative", "zero", "vanishing"])
 @pytest.mark.parametrize("d", [1, 2, 3, 6, 17, 64])
 def test_eigenvalues_of_any_spectrum_are_clipped(d: int, spectrum: str) -> None:
     random = np.random.default_rng(d)
@@ -252,9 +252,10 @@ def test_eigenvalues_of_any_spectrum_are_clipped(d: int, spectrum: str) -> None:
         "graded": 10.0 ** -np.linspace(0, 12, d),
         "negative": np.linspace(-1e-3, 1.0, d),
         "zero": np.zeros(d),
+        "vanishing": np.full(d, 5e-324),
     }[spectrum]
     turn = np.linalg.qr(random.normal(size=(d, d)))[0]
-    scatter = (turn * values) @ turn.T
+    scatter = np.full((d, d), 5e-324) if spectrum == "vanishing" else (turn * values) @ turn.T
     s = np.concatenate([[1.0], np.zeros(d), scatter[np.tril_indices(d)]])[None]
     step = m_step(s, None, np.zeros((1, d)), "full", 1e-4)
     expected = (turn * np.maximum(values, 1e-4)) @ turn.T

@@ -243,6 +243,24 @@ def test_a_covariance_on_the_floor_is_told_however_a_fit_began(covariance_type: 
         assert fitted.regular_  # what was given is kept as it is
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_component_without_rows_is_told_where_covariances_are_shared() -> None:
+    x = np.random.default_rng(0).normal(size=(80, 2)) + np.repeat([0.0, 5.0], 40)[:, None]
+    start = {"means_init": [[0.0, 0.0], [5.0, 5.0], [1e3, 1e3]], "precisions_init": np.eye(2)}
+    fitted = mj.GaussianMixture(3, covariance_type="tied", weights_init=[0.5, 0.5, 0.0], **start).fit(x)
+    assert fitted.degeneracy_ == "component 3 (of 3) has less than half a row"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_bounds_of_a_component_on_one_row_never_rise() -> None:
+    """Its scatter is so small that squares of it vanish."""
+    x = np.column_stack([np.repeat(np.arange(4.0), 20), np.repeat(np.arange(4.0), 20)])
+    x[:, 1] += np.random.default_rng(0).normal(size=80)
+    means = np.column_stack([np.arange(4.0), np.zeros(4)])
+    fitted = mj.GaussianMixture(4, means_init=means, bounds=mj.Tempered(eta=0.1), random_state=0).fit(x)
+    assert not fitted.regular_ and "collapses" in fitted.degeneracy_
+
+
 def test_groups_too_far_apart_for_covariances_are_refused_in_words() -> None:
     x, _ = two_groups(2, np.array([1e10, 0.0]))
     with pytest.raises(ValueError, match=r"in column 0 groups of rows lie .* apart, too far"):

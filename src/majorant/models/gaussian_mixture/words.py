@@ -46,7 +46,8 @@ def degeneracy(regularity: Regularity) -> str:
         return f"the covariance of component {parts} (of {k}) collapses, and the floor determines the likelihood"
     if np.isinf(regularity.least_size):
         return "there are too few rows for so many components and the covariance that they share"
-    return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
+    least = "less than half a row" if regularity.least_size < 1 else f"fewer than {regularity.least_size:g} rows"
+    return f"component {parts} (of {k}) has {least}"
 
 
 def few_rows_sentence(kind: Covariance, d: int, sizes: Array) -> str:
