@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 
@@ -128,3 +129,24 @@ def test_targets_that_cannot_be_are_refused() -> None:
         ValueError, match='lags=1 are of "regression" or "switching_mean" or "switching_autoregression"'
     ):
         mj.HiddenMarkovModel.from_formula("y ~ lag(y)", table, emission="poisson")
+
+
+@pytest.mark.parametrize("emission", FAMILIES)
+def test_columns_that_separate_the_rows_of_a_state_are_named_and_have_no_error(emission: str) -> None:
+    """Of three levels one has ones, or counts of zero, only: the other levels have the errors of their own rows."""
+    random = np.random.default_rng(1)
+    level = random.permutation(np.repeat([0, 1, 2], 60))
+    law, certain = {"poisson": (stats.poisson, 0.0), "bernoulli": (stats.bernoulli, 1.0)}[emission]
+    y = np.where(level == 1, certain, law(np.array([0.3, 0.5, 0.6])[level]).rvs(random_state=1))
+    table = pd.DataFrame({"y": y, "one": level == 1, "two": level == 2}).astype(float)
+    formula = "y ~ one + two"
+    with pytest.warns(ConvergenceWarning, match="runs to infinity along one: its rows are separated"):
+        model = mj.HiddenMarkovModel.from_formula(formula, table, emission=emission, n_components=1, random_state=0)
+    assert "along one:" in model.separated_ and model.separated_ in " ".join(model.summary().look_out)
+    errors, low = model.standard_errors(table), model.confidence_intervals(table)["coef"][0]
+    assert np.isnan(errors["coef"][0, 0]) and np.isnan(low[0, 0])
+    means = np.array([y[level == 0].mean(), y[level == 2].mean()])
+    events = 60 * (means if emission == "poisson" else means * (1 - means))
+    assert errors["intercept"][0] == pytest.approx(events[0] ** -0.5, rel=1e-3)
+    assert errors["coef"][0, 1] == pytest.approx((1 / events).sum() ** 0.5, rel=1e-3)
+    np.testing.assert_allclose(model.forecast(table, future=table[level == 1][:1]).mean, certain, atol=1e-3)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 
@@ -302,3 +303,28 @@ def test_columns_that_separate_a_response_are_named(family: str, shared: list[st
         model.fit(table[["treated", "age", "dose"]], y)
     with pytest.warns(ConvergenceWarning, match=r"coefficients that diverge: the intercept\. The"):
         model.fit(table[["age", "dose"]], np.zeros(200))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_combinations_of_columns_have_no_errors_and_the_others_have_theirs(family: str) -> None:
+    """A copy, a sum and a constant: all columns of a combination have NaN; the level at zero only where it is one's."""
+    random = np.random.default_rng(0)
+    x = random.normal(2, 1, (150, 3))
+    eta = np.where(np.arange(150) % 2, 3.0, 0.5) + x @ [0.1, -0.2, 0.1]
+    y = eta + 0.1 * random.normal(size=150) if family == "gaussian" else random.poisson(np.exp(eta))
+    whole = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y).standard_errors()
+    more = np.column_stack([x, 2 * x[:, 1], np.full(150, 7.0)])
+    others = [0, 2]
+    with pytest.warns(LinAlgWarning, match="combinations"):
+        copied = mj.RegressionMixture(2, family=family, random_state=0).fit(more, y)
+    found = copied.standard_errors()
+    low = copied.confidence_intervals()["coef"][0]
+    assert np.isnan(found["coef"][:, [1, 3, 4]]).all() and np.isnan(low[:, [1, 3, 4]]).all()
+    np.testing.assert_allclose(found["coef"][:, others], whole["coef"][:, others], rtol=1e-5)
+    np.testing.assert_allclose(found["intercept"], whole["intercept"], rtol=1e-5)
+
+    more = np.column_stack([x, 5 - x[:, 1]])  # where the constant takes part
+    with pytest.warns(LinAlgWarning, match="a combination"):
+        found = mj.RegressionMixture(2, family=family, random_state=0).fit(more, y).standard_errors()
+    assert np.isnan(found["coef"][:, [1, 3]]).all() and np.isnan(found["intercept"]).all()
+    np.testing.assert_allclose(found["coef"][:, others], whole["coef"][:, others], rtol=1e-5)

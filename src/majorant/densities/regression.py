@@ -29,6 +29,8 @@ IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are processed block by block, on threads."""
 LONGEST_RUN = 1 << 20
 """Most steps of such a run, whose path is preallocated."""
+FEWEST_EVENTS = 1e-3
+"""Information in some direction, in events, below which a component's predictor runs to infinity there."""
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
@@ -133,6 +135,16 @@ class Regression:
             out[:, shared, at] = of_each[:, c, own:, :own]
         out[:, shared, shared] = of_each[:, :, own:, own:].sum(axis=1)
         return out
+
+    def without_events(self, statistics: Array, theta: Predictors) -> Array:
+        """Return directions of the `vector` of one run in which rows have no information, orthonormal, (m, r).
+
+        Predictors run to infinity there; those of a response with a dispersion do not, and of them there is no table.
+        """
+        if self.response.has_dispersion:
+            return np.zeros((0, 0))
+        events, own = np.linalg.eigh(self.information(statistics, theta)[0])
+        return np.asarray(own[:, events < FEWEST_EVENTS])
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
         p = self.n_coefficients

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from majorant.engine.mixture import Array, OnData, Parameters
 from majorant.engine.runs import stacked
@@ -58,12 +59,22 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
 
 
 def undetermined_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
-    """Return `unbounded_directions`, and those in which covariates are combinations of others, orthonormal, (m, r)."""
+    """Return directions of all numbers that the rows do not determine, orthonormal, (m, r).
+
+    They are `unbounded_directions`, those in which covariates are combinations of others, and those in which the
+    predictors of a density run to infinity, `without_events`. Where that has none, of the last m numbers only.
+    """
     law, _, _, at_even = _information(on, theta)
-    if law is None:
-        return np.zeros((0, 0))
-    size, basis = np.linalg.eigh(at_even)
-    return np.asarray(np.linalg.qr(np.hstack([unbounded_directions(on, theta), basis[:, ~_held(size)]]))[0])
+    found = np.zeros((0, 0))
+    if law is not None:
+        size, basis = np.linalg.eigh(at_even)
+        found = np.asarray(np.linalg.qr(np.hstack([unbounded_directions(on, theta), basis[:, ~_held(size)]]))[0])
+    without_events = getattr(on.mixture.density, "without_events", None)
+    if without_events is None:
+        return found
+    own = without_events(on.seen(theta).statistics.density, theta.density)
+    n_before = on.mixture.law.vector(theta.law).shape[1] - len(found)  # type: ignore[attr-defined]
+    return np.asarray(block_diag(own, np.zeros((n_before, 0)), found))
 
 
 def _information(on: OnData, theta: Parameters[Any, Any]) -> tuple[Gated | GatedChain | None, Any, Array, Array]:

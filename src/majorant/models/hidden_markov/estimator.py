@@ -34,7 +34,7 @@ from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.given import give
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.law import chain_of
-from majorant.models.hidden_markov.lines import without_effect
+from majorant.models.hidden_markov.lines import SwitchingLines, without_effect
 from majorant.models.hidden_markov.means import check_lines
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream
@@ -103,7 +103,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     effort : {"fast", "default", "best"}, default="default"
         How long a search goes on: one round of starts; until perturbations find nothing better; five times as long.
     warm_start : bool, default=False
-        Whether a fit begins at the solution of the last one.
+        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
     random_state : int, RandomState instance or None, default=None
         Seed of starts and perturbations.
     verbose : int, default=0
@@ -454,14 +454,15 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _keep(self, contest: Any, found: Any, ends: Any, on: OnData, rows: Rows) -> None:
         super()._keep(contest, found, ends, on, rows)
+        if isinstance(lines := on.mixture.density, SwitchingLines):
+            self.separated_ = f"{self.separated_} {lines.separated(ends, self._entry_names('coef') or [])}".strip()
         if self.sticky:
             self.log_likelihood_ += float(on.mixture.law.penalty(ends.theta.law)[0])  # type: ignore[attr-defined]
 
     def _warnings(self, contest: Any) -> list[str]:
         said = super()._warnings(contest)
         if isinstance(lines := self.emissions_[0], LinesEmission):
-            design = contest.columns[0][:, int(lines.has_constant) :]
-            said += without_effect(design, self._entry_names("coef") or [], lines.has_constant)
+            said += without_effect(contest.columns[0], self._entry_names("coef") or [], lines.has_constant)
         return said
 
     def _note(self, contest: Any, found: Any, on: OnData, rows: Rows) -> str:

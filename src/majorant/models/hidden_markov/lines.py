@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
+from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, Table
+from majorant.laws.separation import LEAST_PART
 from majorant.models.covariates import told, undetermined
 from majorant.solvers.responses import Response
 
@@ -145,10 +148,29 @@ class SwitchingLines:
         """Rebuild parameters from `vector`."""
         return self.inner.theta_of(vector, like)
 
+    def without_events(self, statistics: Array, theta: Predictors) -> Array:
+        """Return directions of the `vector` of one run in which lines run to infinity, orthonormal, (m, r)."""
+        return self.inner.without_events(statistics, theta)
+
+    def separated(self, ends: Ends[Any], names: Sequence[str]) -> str:
+        """Say along which columns lines run to infinity where one run ended; empty where none does."""
+        theta = ends.theta.density
+        own = self.without_events(ends.seen.statistics.density, theta)
+        if not own.size:
+            return ""
+        led = np.abs(self.theta_of((own @ (own.T @ self.vector(theta)[0]))[None], theta).coef[0]).max(axis=0)
+        part = led[self.n_constants :]  # the constant leads along with any column
+        found = [name for name, size in zip(names, part, strict=True) if size >= LEAST_PART * led.max()]
+        return (
+            f"The line of a state runs to infinity along {', '.join(found) or 'the constant'}: its rows are separated, "
+            "or all its counts there are zero. Where it stopped is no estimate; it has no standard errors (NaN) and no "
+            "intervals. Log-likelihood and predictions are right."
+        )
+
 
 def without_effect(design: Array, names: list[str], has_constant: bool) -> list[str]:
     """Return a sentence that names columns without an effect of their own, if there are any."""
-    whole = design[~np.isnan(design).any(axis=1)]
+    whole = design[~np.isnan(design).any(axis=1), int(has_constant) :]
     alike = undetermined(whole, names, beside_constant=has_constant)
     if not alike:
         return []

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpotrf
 
 from majorant.data.chunks import Block
 from majorant.densities import Predictors, Regression
+from majorant.densities.regression import FEWEST_EVENTS
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
@@ -29,8 +30,6 @@ from majorant.search.effort import Plan
 from majorant.search.record import PERTURBATION
 
 Array = NDArray[np.float64]
-FEWEST_EVENTS = 1e-3
-"""Information in some direction, in events, below which a component's predictor runs to infinity there."""
 FEW_EVENTS = 1.0
 """Information below which the direction of the predictor is tested."""
 CACHED = 1 << 16

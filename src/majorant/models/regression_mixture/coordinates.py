@@ -91,6 +91,20 @@ class Coordinates:
         matrix[1:] /= self.scales[:, None]
         return self.sigma * matrix, np.asarray(np.einsum("ip,p->i", matrix, self.pooled))
 
+    @property
+    def undetermined(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which slopes, (n_features,), and whether the level at zero, (), would be others with the same predictors.
+
+        A column that never counts, as a constant one, leaves the level as it is.
+        """
+        slopes, space = np.isin(np.arange(len(self.scales)), self.dropped), self.space
+        if space is None:
+            return slopes, np.array(False)
+        at, own = self.order - self.fit_intercept, np.sum(space**2, axis=1)
+        slopes[at[at >= 0]] = own[at >= 0] < 1 - 1e-8
+        level = np.where(at < 0, 1.0, -(self.origin / self.scales)[at]) * (own > 1e-8)
+        return slopes, np.asarray(np.sum((space.T @ level) ** 2) < (1 - 1e-8) * np.sum(level**2))
+
     def coefficients(self, coef: Array) -> tuple[Array, Array]:
         """Return the slopes (..., n_features) and levels at `origin` (...) in the units of X and y."""
         matrix, shift = self.to_user

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 
 from majorant.data.chunks import Block
 from majorant.densities import Regression
-from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.engine.mixture import Mixture, Parameters
 from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
 from majorant.engine.trimmed import Trimmed
 from majorant.laws.gated import Logits
 from majorant.laws.separation import LEAST_PART, of_separated, unbounded_directions, undetermined_directions
-from majorant.models.regression_mixture.contest import FEWEST_EVENTS, RegressionContest, mean_weights, sigma_ratio
+from majorant.models.regression_mixture.contest import RegressionContest, mean_weights, sigma_ratio
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import SEPARATED, of_degenerate, what_would_admit
@@ -59,32 +58,26 @@ def parameters_in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
 def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str, Array]:
     """Return the standard errors by parameter name; NaN where the rows do not determine it.
 
-    Parameters whose maximum is at infinity are not determined: predictors of counts, and gating that separates.
+    Not determined are parameters whose maximum is at infinity, predictors of counts and gating that separates, and
+    coefficients of columns that are combinations of others.
     """
     assert isinstance(mixture.density, Regression)
     on = units.on(replace(mixture, density=mixture.density.freed()))
     lost = undetermined_directions(on, theta)
-    if not mixture.density.response.has_dispersion:
-        own = _without_events(on, theta)
-        n_law = mixture.law.vector(theta.law).shape[1]  # type: ignore[attr-defined]
-        lost = block_diag(own, lost if lost.size else np.zeros((n_law, 0)))
     found = standard_errors(on, theta, unbounded=lost, told=partial(in_units, units)).errors
+    lost_slopes, lost_level = units.coordinates.undetermined
+    found["coef"][:, lost_slopes] = np.nan
+    found["intercept"][lost_level] = np.nan
     if units.gating is not None:  # covariates that are functions of others have no number of their own
         found["gating_coef"][1:, ~units.coordinates.gating_transform[1:].any(axis=1)] = np.nan
     return {name: found[name] for name in PARAMETERS}
 
 
-def _without_events(on: OnData, theta: Theta) -> Array:
-    """Return directions of coefficients in which the rows have no information, orthonormal."""
-    density: Any = on.mixture.density
-    events, own = np.linalg.eigh(density.information(on.seen(theta).statistics.density, theta.density)[0])
-    return np.asarray(own[:, events < FEWEST_EVENTS])
-
-
 def _diverging(units: AnyUnits, mixture: Mixture, theta: Theta, names: Sequence[str]) -> list[str]:
     """Name the columns of which predictors without a dispersion run to infinity: those that have led there most."""
     density: Any = mixture.density
-    own, c = _without_events(units.on(mixture), theta), units.coordinates
+    seen, c = units.on(mixture).seen(theta), units.coordinates
+    own = density.without_events(seen.statistics.density, theta.density)
     whole = replace(theta.density, coef=theta.density.coef + c.pooled)
     led = density.theta_of((own @ (own.T @ density.vector(whole)[0]))[None], whole)
     part = np.abs(c.transform @ led.coef[0].T).max(axis=1)
