@@ -152,3 +152,25 @@ def test_many_fits_check_the_names_of_rows_too() -> None:
     for ask in (mj.select, mj.stability, mj.likelihood_ratio_test):
         with pytest.raises(ValueError, match="the rows of sample_weight are those of X in another order"):
             ask(model, FRAME, sample_weight=weights)
+
+
+@pytest.mark.parametrize("cls", [mj.GaussianMixture, mj.LatentClassAnalysis, mj.HiddenMarkovModel])
+def test_what_rows_are_drawn_by_has_the_same_names(cls: type[Any]) -> None:
+    covariates = pd.Series(np.random.default_rng(0).normal(size=N), index=FRAME.index)
+    groups = pd.Series(np.repeat(np.arange(3), 15), index=FRAME.index)
+    rows = FRAME > 50 if cls is mj.LatentClassAnalysis else FRAME
+    model = cls(2, random_state=0).fit(rows, gating=covariates)
+    with pytest.raises(ValueError, match="the rows of gating are those of groups in another order"):
+        model.sample(groups=groups, gating=covariates[::-1])
+
+
+def test_the_columns_of_distances_are_in_the_order_of_their_rows() -> None:
+    """Whose medoids are found by position, otherwise, with the distances of other rows."""
+    rows = ROWS @ [1.0, 2.0, 4.0]
+    distances = pd.DataFrame(np.abs(rows[:, None] - rows), index=FRAME.index, columns=FRAME.index)
+    model = mj.KMedoids(3, metric="precomputed", random_state=0)
+    found = model.fit(distances).inertia_
+    for same in (distances.to_numpy(), distances.rename(columns=dict(zip(FRAME.index, range(N), strict=True)))):
+        assert model.fit(same).inertia_ == found
+    with pytest.raises(ValueError, match="columns of X are its rows in another order: row 0 is 'row 0', column 0 "):
+        model.fit(distances.iloc[:, ::-1])

@@ -68,6 +68,19 @@ def check_row_names(tables: Mapping[str, Any]) -> None:
         )
 
 
+def check_square_names(table: Any, what: str) -> None:
+    """Refuse a square data frame whose columns are its rows in another order."""
+    rows, columns = row_names(table), getattr(table, "columns", None)
+    if rows is None or columns is None or rows.equals(columns) or set(rows) != set(columns):
+        return
+    at = int(np.flatnonzero(np.asarray(rows != columns))[0])
+    raise ValueError(
+        f"the columns of {what} are its rows in another order: row {at} is {briefly(rows[at])}, column {at} "
+        f"{briefly(columns[at])}. Row i and column i must be the same: reorder {what} by .loc[:, {what}.index], or "
+        "give its values alone, .to_numpy(), where they already are"
+    )
+
+
 def check_entry_names(given: Any, names: Any, what: str, unit: str, order: str) -> None:
     """Refuse a column of pandas with one entry for each unit (bag, sequence) whose names are not those of the units.
 

@@ -113,13 +113,13 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     feature_names_in_: NDArray[np.object_]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let every public method that takes rows refuse tables whose row names differ, and masked cells."""
+        """Let every public method that takes rows, or what is beside them, refuse other row names and masked cells."""
         super().__init_subclass__(**options)
         for base in cls.__mro__:
             if base is cls or not issubclass(base, LatentVariableModel):
                 for name, method in list(vars(base).items()):
                     is_public = isfunction(method) and name[0] != "_" and getattr(cls, name) is method
-                    if is_public and {"X", "data"} & set(signature(method).parameters):
+                    if is_public and {"X", "data", "gating"} & set(signature(method).parameters):
                         setattr(cls, name, of_the_same_rows(method))
 
     @contextmanager

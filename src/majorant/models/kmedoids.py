@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import check_square_names
 from majorant._order import ordered
 from majorant._progress import end_of_starts, report_start
 from majorant._validation import (
@@ -183,6 +184,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         with self._all_or_nothing():
             self._check_parameters()
             random = check_random_state(self.random_state)
+            if self._is_precomputed:
+                check_square_names(X, "X")
             X = self._checked(X, reset=True)
             check_enough_rows(len(X), "n_clusters", self.n_clusters, "cluster")
             weights = check_sample_weight(sample_weight, len(X))
