@@ -185,6 +185,19 @@ def test_a_warm_start_goes_two_steps_in_one_fit_or_in_two(cls: type[Any]) -> Non
     assert at_once.n_iter_ == 2
 
 
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "warm_start" in cls().get_params()])
+def test_a_warm_start_after_a_fit_of_other_columns_or_settings_is_a_search(cls: type[Any]) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 4)) + np.repeat([[0.0], [5.0]], 30, axis=0)
+    first: dict[str, Any] = {"covariance_type": "full"}
+    other, columns_of_others = {"covariance_type": "diag"}, x[:, :3]
+    if cls is mj.LatentClassAnalysis:
+        first, other, columns_of_others = {"items": "normal"}, {"items": "categorical"}, np.round(x[:, :3] / 5)
+    fitted = make(cls, 2, warm_start=True, **first).fit(x[:, :2])
+    for columns, settings in ((x, first), (x[:, :1], first), (columns_of_others, other)):
+        expected = make(cls, 2, **settings).fit(columns).log_likelihood_
+        assert fitted.set_params(**settings).fit(columns).log_likelihood_ == expected
+
+
 @pytest.mark.parametrize("model", ["gaussian", "classes", "markov"])
 def test_a_warm_start_at_the_optimum_converges_in_one_step(model: str) -> None:
     random = np.random.default_rng(0)

@@ -70,7 +70,7 @@ class MixtureEstimator(FittedMixture):
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM.
     warm_start : bool, default=False
-        Whether a fit begins at the solution of the last one.
+        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
     random_state : int, RandomState instance or None, default=None
         Seed of starts, perturbations and random bounds.
     verbose : int, default=0
@@ -98,7 +98,7 @@ class MixtureEstimator(FittedMixture):
         Whether the solution is regular; if not, ``degeneracy_`` says why.
     degeneracy_ : str
     separated_ : str
-        Which gating covariates separate the components, so that coefficients run to infinity; empty if none do.
+        Which columns separate the components, or the target on lines, so that coefficients run to infinity; or empty.
     never_together_ : list of [str, str]
         Columns of a covariance that no row has cells of both, so that the rows do not determine it.
     is_grouped_ : bool
@@ -289,14 +289,17 @@ class MixtureEstimator(FittedMixture):
         return OnData(contest.mixture, data)
 
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
-        """Return the starts that replace a search: the last solution, on a warm start."""
-        if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == self.n_components:
-            known, law = self._theta(), self._law_before(contest.mixture.law)
-            if law is None:
-                even = np.full((1, self.n_components, len(contest.weights)), 1 / self.n_components)
-                law = contest.mixture.started(even, contest.on(contest.whole).data).law
-            return [("warm start", replace(known, law=law))]
-        return []
+        """Return the starts that replace a search: the last solution, on a warm start, if it is one of such rows."""
+        if not self.warm_start or not hasattr(self, "weights_") or len(self.weights_) != self.n_components:
+            return []
+        mixture = contest.mixture
+        even = np.full((1, mixture.n_components, len(contest.weights)), 1 / mixture.n_components)
+        new = mixture.started(even, contest.on(contest.whole).data)
+        for name, values in mixture.density.describe(new.density).items():
+            if name not in self.estimate_names_ or getattr(self, f"{name}_").shape != values.shape[1:]:
+                return []
+        law = self._law_before(mixture.law)
+        return [("warm start", replace(self._theta(), law=new.law if law is None else law))]
 
     def _law_before(self, law: Any) -> Any:
         """Return the parameters of the law in the fit before this one; None if that had other covariates."""

@@ -136,7 +136,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of starts, perturbations and random bounds.
     warm_start : bool, default=False
-        Whether a fit begins at the solution of the last one.
+        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
     verbose : int, default=0
         1 shows the runs as they end, on stderr.
     verbose_interval : int, default=10

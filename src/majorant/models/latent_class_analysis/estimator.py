@@ -116,7 +116,7 @@ class LatentClassAnalysis(FittedLatentClasses):
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM.
     warm_start : bool, default=False
-        Whether a fit begins at the solution of the last one.
+        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
     random_state : int, RandomState instance or None, default=None
         Seed of starts, perturbations and random bounds.
     verbose : int, default=0
