@@ -123,7 +123,7 @@ SAYING = ("predict", "predict_proba", "transform", "score_samples", "decision_fu
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("far", [1e30, -1e37, 1e150, 1e155, 1e250])
+@pytest.mark.parametrize("far", [1e30, -1e37, 1e150, 1e155, 1e250, 1e308])
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_what_is_said_of_rows_far_away_is_a_number_or_they_are_refused(
     cls: type[Any], far: float, dtype: type[Any]
@@ -146,6 +146,20 @@ def test_what_is_said_of_rows_far_away_is_a_number_or_they_are_refused(
         assert np.isfinite(np.delete(found, 3, axis=0)).all()
         if method == "predict_proba":
             np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["poisson", "gamma"])
+def test_a_mean_that_is_no_number_is_refused(family: str) -> None:
+    """And no other one is told: all predictions beyond exp(700) were the same."""
+    x = np.linspace(-1, 1, 60)[:, None]
+    y = np.rint(np.exp(2 + x[:, 0] + 0.3 * np.cos(9 * x[:, 0])))
+    fitted = mj.RegressionMixture(1, family=family).fit(x, y)
+    for near in (500.0, 600.0):
+        expected = fitted.intercept_[0] + near * fitted.coef_[0, 0]
+        assert np.log(fitted.predict([[near]]))[0] == pytest.approx(expected, rel=1e-12)
+    for ask in (fitted.predict, fitted.predict_components):
+        with pytest.raises(ValueError, match="the mean at row 1 of X is too large to be told: look at its units"):
+            ask([[0.0], [900.0]])
 
 
 def test_log_densities_of_single_precision_rows_keep_their_order() -> None:

@@ -28,6 +28,8 @@ from majorant.models.row_arguments import rows_as
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
+LARGEST_MEAN = 1e300
+"""Means beyond it are no numbers, or where an exponential is cut so that it is one."""
 
 
 def _tells_rows_apart(model: FittedLines) -> bool:
@@ -218,7 +220,12 @@ class FittedLines(RegressorMixin, FormulaEstimator, LikelihoodModel):  # type: i
     def _means(self, block: Block, extras: Extras) -> Array:
         """Return the expected target under every component, (rows, K)."""
         trials = np.ones((len(block), 1)) if extras.trials is None else extras.trials[block.at, None]
-        return self._response.mean(self._predictors(block, extras), trials)
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = self._response.mean(self._predictors(block, extras), trials)
+        far = np.flatnonzero(~(np.abs(means) < LARGEST_MEAN).all(axis=1))
+        if len(far):
+            raise ValueError(f"the mean at row {block.first + far[0]} of X is too large to be told: look at its units")
+        return means
 
     @through_formula
     def predict_components(self, X: Any, *, offset: Any = None, trials: Any = None) -> Array:
