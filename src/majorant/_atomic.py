@@ -67,10 +67,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ------
     IsADirectoryError, FileNotFoundError
         If `path` is a folder, or there is no folder to write it to.
+    OSError
+        If it is a device or a pipe, in whose place a file would stand.
     """
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", os.fspath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "this is a device or a pipe, not a file that can be replaced", os.fspath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", str(target.parent))
     beside = draft_of(target)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -232,3 +234,12 @@ def test_where_no_file_can_be_is_said_in_words(
     with pytest.raises(error, match=words):
         mj.KMeans(1).fit([[0.0], [1.0]]).save(path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes that have a name")
+def test_no_device_or_pipe_is_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="a device or a pipe, not a file"):
+        mj.KMeans(1).fit([[0.0], [1.0]]).save(pipe)
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
