@@ -102,7 +102,11 @@ def why_no_errors(model: Any) -> str:
 def reservations(model: Any) -> list[str]:
     """Return the note on the standard errors of a fit that has them."""
     if model.regular_:
-        return []
+        is_open = not model.separated_ and np.isnan(model.standard_errors_["weights"]).any()
+        return [
+            "The rows do not determine the weights and what has no error (NaN): other components have the same "
+            "likelihood. Ask for fewer components, or give rows that tell more (trials, groups, other values of X)."
+        ] * int(is_open)
     return [
         "The solution is not a regular one: a component's noise is on its bound, it is too small, or its predictor "
         "runs to infinity. Standard errors from the information are then unreliable."
