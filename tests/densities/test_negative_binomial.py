@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import optimize, stats
+from scipy.special import digamma, polygamma
 
 import majorant as mj
 from majorant.data.chunks import Block
 from majorant.densities import NegativeBinomial, Poisson, check_density
-from majorant.densities.negative_binomial import SIZES
+from majorant.densities.negative_binomial import LARGE, SIZES, log_gap
 
 K, D, N = 2, 3, 400
 ONE = np.ones(1)
@@ -101,3 +102,10 @@ def test_a_hidden_markov_model_of_overdispersed_counts() -> None:
     assert (drawn == np.rint(drawn)).all() and drawn.min() >= 0
     with pytest.raises(ValueError, match="counts are whole numbers from 0 on"):
         mj.HiddenMarkovModel(2, emission="negative_binomial").fit(x - 1)
+
+
+def test_the_gap_and_its_slope_go_on_where_sizes_are_large() -> None:
+    r = LARGE * np.array([0.9, 1.1, 2.0])
+    gap, slope = log_gap(r)
+    np.testing.assert_allclose(gap, np.log(r) - digamma(r), rtol=1e-11)
+    np.testing.assert_allclose(slope, 1 / r - polygamma(1, r), rtol=1e-11)

@@ -111,6 +111,15 @@ def test_runs_that_met_the_best_count_as_starts_that_reached_it() -> None:
     assert len(independent) >= 3
 
 
+@pytest.mark.parametrize(("n_best", "is_enough"), [(9, True), (7, False)])
+def test_a_share_that_agrees_makes_patience_short(n_best: int, is_enough: bool) -> None:
+    race = Race(Valley({}, Plan(agreed_share=0.8, least_rounds=5, least_hits=2, sure_rounds=100)))
+    race._finals = [Run("uniform", 0.0, 0.0, 1.0) for _ in range(n_best)]
+    race._bank = race._finals[:1]
+    race._finals += [Run("uniform", 0.0, 0.0, 2.0) for _ in range(10 - n_best)]
+    assert race._is_enough(1, 0) == is_enough and race._is_enough(5, 0)
+
+
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_effort_means_rounds(effort: Any) -> None:
     many = {
