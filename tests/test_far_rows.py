@@ -59,21 +59,37 @@ def squares(fitted: Any, row: Any) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize("shift", [0.0, 1e9])
 @pytest.mark.parametrize("model", GAUSSIANS)
-def test_the_nearest_component_is_told_however_far_a_row_is(model: str, has_gaps: bool) -> None:
+def test_the_nearest_component_is_told_however_far_a_row_is(model: str, shift: float, has_gaps: bool) -> None:
     """Where squares have no digits left for their differences, and where they are no numbers."""
-    x = TWO_SIZES.copy()
+    x = TWO_SIZES + shift
     x[::9, 1] = np.nan if has_gaps else x[::9, 1]
     fitted = clone(GAUSSIANS[model]).fit(x)
     angles = np.linspace(0, 2 * np.pi, 9)[:-1, None] + 0.1
     lengths = np.repeat([1e17, 1e20, 1e100, 1e155, 1e250, 1.7e308], 8)[:, None]
     far = lengths * np.tile(np.column_stack([np.cos(angles), np.sin(angles)]), (6, 1))
-    rows = {"groups": np.arange(48)} if "chain" in model else {}
+    if shift:  # rows that are far from the data for their being near the origin
+        far = np.concatenate([far, [[0.0, 0.0], [1e-300, 0.0], [0.0, 1.0]]])
+    rows = {"groups": np.arange(len(far))} if "chain" in model else {}
     nearest = [np.eye(2)[int(np.argmin(squares(fitted, row)))] for row in far]
     np.testing.assert_array_equal(fitted.predict_proba(far, **rows), nearest)
     values = fitted.score_samples(far, **rows)
     assert np.isfinite(values).all()
-    assert (np.diff(values.reshape(6, 8), axis=0) <= 0).all()
+    assert (np.diff(values[:48].reshape(6, 8), axis=0) <= 0).all()
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
+def test_the_nearest_of_components_far_apart_is_told(covariance_type: Any) -> None:
+    """Rows between them are 1e9 standard deviations from all; the nearest is not that on the line from the centre."""
+    draws, means = np.random.default_rng(0), np.array([-1e10, 2e9, 1e10])
+    x = (draws.normal(size=(50, 3)) + means).T.reshape(-1, 1)
+    fitted = mj.GaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(x)
+    at, spread = fitted.means_.ravel().tolist(), fitted.covariances_.ravel().tolist()
+    rows = [5e9, 7e9, -3e9, -5e9, 5e10, -5e10, 1e10 + 3]
+    nearest = [min(range(3), key=lambda k: (Fraction(r) - Fraction(at[k])) ** 2 / Fraction(spread[k])) for r in rows]
+    np.testing.assert_array_equal(fitted.predict(np.array(rows)[:, None]), nearest)
+    assert np.isfinite(fitted.score_samples(np.array(rows)[:, None])).all()
 
 
 def test_rows_of_heavy_tailed_states_have_a_density_as_far_as_numbers_go() -> None:

@@ -1,7 +1,7 @@
 """Rows so far out that the log densities of components, squares of distances, do not tell which is the largest.
 
-Squares have no digits left for their differences from 1e15 on, and are no numbers from 1e308 on. Nearer by on the same
-line through the centre, components are in the same order.
+Differences of squares are lost in rounding from 1e15 on, and squares are no numbers from 1e308 on. Nearer by on the
+same line through the centre, components are in the same order.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from numpy.typing import NDArray
 from majorant.engine.mixture import Array, Table
 
 FAR = 1e15
-"""Log density, without its sign, from which on a difference of one is lost in rounding."""
+"""Log density, without its sign, beyond which differences between components are lost in rounding."""
 NEAR = 1e8
-"""Units from the centre at which squares have half their digits left for what is linear in the row."""
+"""Distance from the centre, in that of the farthest mean, from which on components are in the same order; squares have
+half their digits left there for what is linear in the row."""
 LEAST_LOG_DENSITY = -float(np.finfo(np.float64).max) / 2
 """The log density of the nearest component where its square is no number."""
 
 
 def told_apart(
-    table: Table, x: NDArray[Any], centre: Array, unit: Array, log_density: Callable[[Array], Table]
+    table: Table, x: NDArray[Any], centre: Array, unit: Array, means: Array, log_density: Callable[[Array], Table]
 ) -> Table:
     """Return log densities that are numbers and in order, however far rows are.
 
@@ -34,8 +35,10 @@ def told_apart(
     x : ndarray of shape (rows, d)
         NaN where a cell is missing.
     centre, unit : ndarray of shape (d,)
+    means : ndarray of shape (..., d)
+        Of the components, in these units, less the centre.
     log_density : callable
-        Given rows in these units, less the centre, returns such a table.
+        Given such rows, returns such a table.
 
     Returns
     -------
@@ -48,10 +51,17 @@ def told_apart(
     far = np.flatnonzero(~(top >= -FAR).all(axis=(0, 1)))
     if not len(far):
         return table
-    rows, top = x[far].astype(np.float64, copy=False), top[:, :, far]
-    size = np.nanmax(np.abs(rows), axis=1, keepdims=True)
-    away = rows / size / unit - centre / unit / size
-    near = log_density(NEAR * away / np.nanmax(np.abs(away), axis=1, keepdims=True))
+    rows = x[far].astype(np.float64, copy=False)
+    size = np.fmax(np.nanmax(np.abs(rows), axis=1, keepdims=True), np.abs(centre).max())
+    away = rows / size / unit - centre / size / unit
+    length = np.nanmax(np.abs(away), axis=1, keepdims=True)
+    nearest = NEAR * max(1.0, float(np.abs(means).max()))
+    with np.errstate(over="ignore"):
+        is_far = (length * size > nearest).ravel()
+    if not is_far.any():
+        return table
+    far, near = far[is_far], log_density(nearest * away[is_far] / length[is_far])
+    top = top[:, :, far]
     ratio = np.minimum(np.round(near / near.max(axis=1, keepdims=True), 13), 2.0)
     table[:, :, far] = np.where(top >= -FAR, table[:, :, far], np.fmax(top, LEAST_LOG_DENSITY) * ratio)
     return table

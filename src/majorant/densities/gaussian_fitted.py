@@ -46,7 +46,8 @@ class FittedGaussian(GaussianGaps):
         def near(z: Array) -> Table:
             return log_density(theta, Block(0, (self.centre + self.unit * z,)))
 
-        return told_apart(log_density(theta, rows), rows.columns[0], self.centre, self.unit, near)
+        means = (theta.means - self.centre) / self.unit
+        return told_apart(log_density(theta, rows), rows.columns[0], self.centre, self.unit, means, near)
 
     def fused_pass(
         self, theta: Normals, log_weights: Array, rows: Block, beta: float

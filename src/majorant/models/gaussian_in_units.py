@@ -85,7 +85,8 @@ class GaussianInUnits:
         def near(z: Array) -> Table:
             return self._of_standard(theta, Block(0, (z,)))
 
-        return told_apart(self.plain_log_density(theta, rows), rows.columns[0], self.centre, self.scale, near)
+        table = self.plain_log_density(theta, rows)
+        return told_apart(table, rows.columns[0], self.centre, self.scale, theta.means, near)
 
     def plain_log_density(self, theta: Normals, rows: Block) -> Table:
         """Return the log density of rows that are not too far out."""
