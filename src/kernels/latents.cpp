@@ -79,7 +79,8 @@ double draw(int64_t n, int64_t states, const T* energies, const double* w, const
         for (int64_t r = 0; r < m; r++) {
             const int64_t i = first + r;
             z[i] = chosen[r];
-            changes += chosen[r] != argument[i];
+            if (chosen[r] == argument[i]) continue;
+            changes++;
             excess += weight(w, i) * (double(energies[i * states + chosen[r]]) - double(least[i]));
         }
     }

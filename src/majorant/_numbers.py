@@ -88,11 +88,16 @@ def rounded(value: float | Decimal, decimals: int, rounding: Rounding = "nearest
     return Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=_MODES[rounding], context=context)
 
 
-def rounded_up(value: float | Decimal) -> str:
-    """Return an upper bound rounded up to two significant digits, or to all digits before the point."""
+def rounded_up(value: float | Decimal, powers_below: float = 0.0) -> str:
+    """Return an upper bound rounded up to two significant digits, or to all digits before the point.
+
+    Below `powers_below` it is written with a power of ten.
+    """
     exact = Decimal(value)
     if exact == 0:
         return "0"
+    if exact < powers_below:
+        return f"{rounded(exact, _BOUND_DIGITS - 1 - exact.adjusted(), 'up'):.1e}"
     return _written(rounded(exact, max(_BOUND_DIGITS - 1 - exact.adjusted(), 0), "up"))
 
 

@@ -91,7 +91,7 @@ def test_other_units_or_another_table_are_told(majorant: Majorant, blobs: Path) 
     fitted(majorant, "one", "kmeans", *AB, "--k", "3")
     fitted(majorant, "units", "kmeans", *AB, "--k", "3", "--standardise")
     out = " ".join(majorant("compare", "one", "units").out.split())
-    assert "differ in units. So their objectives cannot be compared." in out
+    assert "differ in units. Objectives on different data cannot be compared." in out
     assert "better SSE" not in out and "Agreement over 60 rows" in out
     fitted(majorant, "mixture", "gaussian-mixture", *AB, "--k", "3")
     out = " ".join(majorant("compare", "units", "mixture").out.split())

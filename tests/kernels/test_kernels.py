@@ -231,6 +231,13 @@ class TestLatents:
         _kernels.draw(energies, None, least, argument, 1.0, np.array([2.0**-54, 1 - 2.0**-53]), z)
         assert z[0] == argument[0] and z[1] == (4 if argument[1] != 4 else 3)
 
+    @each_dtype
+    def test_a_unit_without_any_state_costs_nothing(self, dtype: type) -> None:
+        energies, z = np.array([[np.inf, np.inf], [0.0, 1.0]], dtype=dtype), np.empty(2, dtype=np.int32)
+        least, argument = energies.min(axis=1), np.zeros(2, dtype=np.int32)
+        assert _kernels.draw(energies, None, least, argument, 1.0, np.array([0.5, 0.9]), z) == (1.0, 1)
+        np.testing.assert_array_equal(z, [0, 1])
+
     def test_an_infinite_price_moves_nothing(self) -> None:
         energies = np.random.default_rng(0).random((50, 4))
         least, argument, z = (

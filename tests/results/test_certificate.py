@@ -29,7 +29,7 @@ def test_proved_optimal() -> None:
     made = Certificate(108.61899, 108.619, "set partition", solution="15-centre solution")
     assert made.proved
     assert made.sentence == (
-        "No 15-centre solution on these data has an SSE below 108.61; this fit is proved optimal to 0.0000093 %."
+        "No 15-centre solution on these data has an SSE below 108.61; this fit is proved optimal to 9.3e-6 %."
     )
 
 

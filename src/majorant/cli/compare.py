@@ -169,7 +169,7 @@ def _differences(first: Side, second: Side) -> str:
         objectives = dict.fromkeys(side.estimator.search_.objective_name for side in (first, second))
         return f"Their objectives ({' and '.join(objectives)}) are of different models: they cannot be compared."
     if first.data != second.data:
-        return "So their objectives cannot be compared."
+        return "Objectives on different data cannot be compared."
     names = [name for name in one if one[name] != other[name]]
     if not names:
         return ""

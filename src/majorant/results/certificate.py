@@ -158,7 +158,7 @@ class Certificate(Told):
         """The largest possible distance from the best possible, rounded up: per cents, or units of the objective."""
         if self.unit:
             return f"{rounded_up(self._difference_exactly())} {self.unit}"
-        return f"{rounded_up(self._gap_exactly() * 100)} %"
+        return f"{rounded_up(self._gap_exactly() * 100, powers_below=1e-4)} %"
 
     @property
     def _is_loose(self) -> bool:

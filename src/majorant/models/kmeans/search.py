@@ -42,7 +42,10 @@ SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows"
 MOST_ENTRIES = 1 << 23
 """Entries, zeros included, up to which sparse rows are searched by swaps, on a dense copy."""
 
-OF_JOINED = "The column was divided by dynamic programming, without starts: neighbours joined, ever fewer at the cuts."
+OF_JOINED = (
+    "The column was divided by dynamic programming over groups of neighbouring rows, ever smaller around the cuts: "
+    "n_init and effort have no effect."
+)
 
 
 @dataclass(frozen=True)
