@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
@@ -232,6 +232,71 @@ def test_constant_and_dependent_columns(dtype: Any) -> None:
     assert both.sum() > 5
     np.testing.assert_allclose(filled[both, 2], (full[:, 0] + full[:, 1])[both], atol=1e-3)
     assert np.isfinite(model.score_samples(wide.astype(dtype))).all()
+
+
+def apart(shape: str, reach: float, share: float) -> list[NDArray[Any]]:
+    """Three groups of rows, two of which are near each other on a line, of which a share of the entries is missing."""
+    draws = np.random.default_rng(12)
+    centres = {"line": [(0, 0), (4, 2), (reach, -reach)], "triangle": [(0, 0), (reach, 2 * reach), (3 * reach, -reach)]}
+    groups = [draws.normal(centre, 1, (n, 2)) for centre, n in zip(centres[shape], (80, 80, 40), strict=True)]
+    for x in groups:
+        x[draws.random(x.shape) < share] = NAN
+    return [x[~np.isnan(x).all(axis=1)] for x in groups]
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.35])
+@pytest.mark.parametrize(
+    ("shape", "reach", "k"), [("line", 1e5, 1), ("line", 1e5, 2), ("triangle", 1e2, 3), ("triangle", 1e4, 3)]
+)
+def test_far_groups_have_the_likelihood_of_groups_fitted_apart(shape: str, reach: float, k: int, share: float) -> None:
+    groups = apart(shape, reach, share)
+    x = np.concatenate(groups)
+    parts = {1: [x], 2: [np.concatenate(groups[:2]), groups[2]], 3: groups}[k]
+    expected = sum(normal_with_gaps(part) + len(part) * np.log(len(part) / len(x)) for part in parts)
+    model = GaussianMixture(k, random_state=0).fit(x)
+    assert model.regular_ and model.converged_ and model.rank_ == 2
+    assert model.log_likelihood_ == pytest.approx(expected, abs=1e-3)
+
+
+def normal_with_gaps(x: NDArray[Any]) -> float:
+    """The greatest log-likelihood of one normal distribution of two columns, by EM in the columns' own units."""
+    centre, unit = np.nanmean(x, axis=0), np.nanstd(x, axis=0)
+    z = (x - centre) / unit
+    mean, covariance, there = np.zeros(2), np.eye(2), ~np.isnan(z)
+    for _ in range(300):
+        filled, spread = np.where(there, z, 0.0), np.zeros((2, 2))
+        for j in (0, 1):
+            gone, slope = ~there[:, j], covariance[0, 1] / covariance[1 - j, 1 - j]
+            filled[gone, j] = mean[j] + slope * (z[gone, 1 - j] - mean[1 - j])
+            spread[j, j] = gone.sum() * (covariance[j, j] - slope * covariance[0, 1])
+        mean = filled.mean(axis=0)
+        covariance = ((filled - mean).T @ (filled - mean) + spread) / len(z)
+    alone = [there[:, j] & ~there[:, 1 - j] for j in (0, 1)]
+    out = multivariate_normal(mean, covariance).logpdf(z[there.all(axis=1)]).sum()
+    out += sum(norm(mean[j], np.sqrt(covariance[j, j])).logpdf(z[alone[j], j]).sum() for j in (0, 1))
+    return float(out - there.sum(axis=0) @ np.log(unit))
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("shape", ["line", "triangle"])
+def test_how_far_groups_lie_apart_changes_nothing(shape: str, covariance_type: CovarianceType) -> None:
+    near, *far = (np.concatenate(apart(shape, reach, 0.35)) for reach in (30.0, 1e3, 1e4))
+    expected = GaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(near).log_likelihood_
+    for x in far:
+        model = GaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(x)
+        assert model.regular_
+        assert model.log_likelihood_ == pytest.approx(expected, abs=1e-2)
+
+
+def test_columns_that_nearly_depend_are_fitted() -> None:
+    """The likelihood is that of the small difference, where only the second column has gaps."""
+    draws = np.random.default_rng(1)
+    a, noise = draws.normal(size=160) + 8.0 * (np.arange(160) < 80), draws.normal(size=160)
+    noise[::7] = NAN
+    found = GaussianMixture(2, random_state=0).fit(np.column_stack([a, a + 1e-4 * noise]))
+    expected = GaussianMixture(2, random_state=0).fit(np.column_stack([a, noise])).log_likelihood_
+    assert found.rank_ == 2 and found.regular_
+    assert found.log_likelihood_ == pytest.approx(expected + np.log(1e4) * (~np.isnan(noise)).sum(), abs=1e-2)
 
 
 def test_missing_entries_are_declared() -> None:

@@ -97,7 +97,10 @@ class GaussianGaps:
     def fused_pass(
         self, theta: Normals, log_weights: Array, rows: Block, beta: float
     ) -> tuple[Array, Array, Array, Array] | None:
-        """Compute each run in compiled code; None where columns are too many for it, or a covariance is singular."""
+        """Compute each run in compiled code; None where columns are too many for it, or a covariance is singular.
+
+        With a floor under covariances, which only rounding can make singular then, such a run has no likelihood.
+        """
         x, runs, k = rows.columns[0], *theta.means.shape[:2]
         if self.coordinates is None and not np.isnan(x).any():
             whole = self.model.fused_pass(theta, log_weights, rows, beta)
@@ -112,8 +115,10 @@ class GaussianGaps:
             is_done, free[run], entropy[run] = _kernels.gauss_gaps(
                 x, rows.weights, *at, own.covariance.code, beta, sums[run]
             )
-            if not is_done:
+            if not is_done and self.model.floor == 0:
                 return None
+            if not is_done:  # what the floor holds is rounded away in the units of the rows
+                free[run], entropy[run], sums[run] = np.inf, 0.0, 0.0
         return free + self.volume * rows.weight, entropy, sums[:, :, 0], sums
 
     def _parts(

@@ -259,7 +259,8 @@ class GaussianContest(MixtureContest):
         if k == 1 or not self.floor_tells or self.is_hopeless or self.coordinates.rank == 0:
             return self
         views = WHITENED, OWN
-        found = [one_hot(q, k) for _, q in partitions(self.views, k, N_LOOKS, draws, views)]
+        whole = replace(self.views, weights=self._whole_weights)
+        found = [one_hot(q, k) for _, q in partitions(whole, k, N_LOOKS, draws, views)]
         told = [within for within in map(self._within, found) if self._is_told(within)]
         if not told:
             return self
@@ -315,9 +316,16 @@ class GaussianContest(MixtureContest):
         density = density if floored is None else replace(density, floored=floored)
         return Parameters(density, Weights(mixture.weights[None]) if law is None else law)
 
+    @property
+    def _whole_weights(self) -> Array:
+        """The weights of complete rows, as those filled in lie between groups; of all, if few are complete."""
+        is_whole = ~np.isnan(self.rows.points).any(axis=1)
+        is_few = is_whole.sum() <= self.mixture.n_components * (1 + self.model.d)
+        return self.weights if is_few else np.where(is_whole, self.weights, 0.0)
+
     def _within(self, q: Array) -> Array:
         """Return the pooled covariance within components, from the points and their responsibilities."""
-        u, weights = self.points, self.weights
+        u, weights = self.points, self._whole_weights
         mass = np.einsum("i,ik->k", weights, q)
         means = np.einsum("i,ik,ij->kj", weights, q, u) / np.maximum(mass, 1e-300)[:, None]
         second = moments(u, weights, q, means, self.kind.pooled_type.name)[:, 1 + u.shape[1] :]

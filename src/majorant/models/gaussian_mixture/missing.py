@@ -14,11 +14,11 @@ from majorant.laws.independent import Weights
 from majorant.solvers.covariance_types import FULL, Covariance
 from majorant.solvers.gaussian import Array, Mixture
 
-TOTAL_FLOOR = 1e-10
+TOTAL_FLOOR = 1e-12
 """Smallest eigenvalue of the total covariance, in units of the columns' variances: of rows with missing entries, a
 direction in which they vary less cannot be told from one in which they do not vary."""
 
-SETTLED = 1e-11
+SETTLED = 1e-13
 """The total Gaussian is found when no parameter moves by more, in standard deviations of the columns."""
 
 
@@ -39,7 +39,7 @@ def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL, *, m
     -------
     Mixture
         One component; in directions in which the rows do not vary it has a
-        ten-billionth of the columns' variances.
+        trillionth of the columns' variances.
     """
     d = len(variances)
     columns = in_columns(np.where(variances > 0, np.sqrt(variances), 1.0), kind)

@@ -49,7 +49,7 @@ otherwise, as each pattern costs its own pass."""
 TRIALS = (6, 3), (15, 1)
 """Steps of EM on the observed entries after which solutions of a search over filled rows are compared, and how many
 continue."""
-STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
+STILL_SHARE = 10 * TOTAL_FLOOR
 """With missing entries, directions of variance below the rounding of the total covariance count as constant."""
 
 
@@ -123,7 +123,7 @@ def contest_of(
     if rows.n_missing:
         normal = total_gaussian(whole.data, whole.variances, DIAGONAL if is_wide else FULL)
         is_filled = len(patterns(points)) > MOST_PATTERNS
-        points, precision = impute(normal, points), max(precision, STILL_PRECISION)
+        points, precision = impute(normal, points), max(precision, float(np.sqrt(STILL_SHARE / points.shape[1])))
     points = points.astype(np.float64, copy=False)
     total_normal = None if normal is None or is_wide else (normal.means[0], normal.covariances[0])
     views = frames(points, weights, precision, total_normal, has_matrices=kind.has_matrices)
