@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._cells import refuse_masked
 from majorant._numbers import briefly
 from majorant.solvers.structural_svm import Plane
 
@@ -112,8 +113,10 @@ class Oracles:
         """Compute and check the joint features of sample `i`."""
         with _named("joint_features", i):
             given = self.model.joint_features(self.inputs[i], y, z)
+        refuse_masked(given, f"joint_features of sample {i}")
         try:
-            features = np.array(given, dtype=np.float64)
+            table = np.asarray(given)
+            features = table.astype(np.float64, casting="unsafe" if table.dtype == object else "same_kind")
         except (TypeError, ValueError) as error:
             raise ValueError(f"joint_features of sample {i} returned {given!r}: it must return numbers") from error
         if features.shape != (self.dim,):
