@@ -121,6 +121,11 @@ def test_covariates_that_cannot_be_are_refused(table: pl.DataFrame, arguments: t
     assert isinstance(done.exception, CommandError) and message in str(done.exception)
 
 
+def test_one_class_is_fitted_and_reported_beside_covariates(table: pl.DataFrame) -> None:
+    said = run("fit", "latent-class-analysis", "items.csv", "--k", "1", "--covariates", "times", "--out", "run")
+    assert "odds ratio" not in said and mj.load("run/model.majorant").n_components == 1
+
+
 def test_effects_are_in_a_table_of_the_run(table: pl.DataFrame) -> None:
     run("fit", "latent-class-analysis", "items.csv", "--k", "2", "--covariates", "times", "--out", "run")
     model = mj.load("run/model.majorant")

@@ -369,7 +369,7 @@ def test_a_dot_is_every_column_without_another_role() -> None:
     ("keywords", "words"),
     [
         ({"gating": "1"}, "gating must have terms"),
-        ({"gating": "0 + z"}, "gating must have terms"),
+        ({"gating": "0 + z"}, "gating always has an intercept"),
         ({"gating": "x ~ z"}, "gating has terms only"),
         ({"offset": "g"}, "offset must be one number per row"),
         ({"offset": "poly(x, 2)"}, "offset must be one number per row"),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 import majorant as mj
 from majorant.models.covariates import Covariates
@@ -98,3 +99,48 @@ def test_columns_are_told_by_their_names() -> None:
     np.testing.assert_array_equal(fitted.predict_proba(x, gating=table.to_numpy()), expected)
     with pytest.raises(ValueError, match="gating has the columns age, wealth; the fit had age, income"):
         fitted.predict_proba(x, gating=table.rename(columns={"income": "wealth"}))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        mj.GaussianMixture(2, random_state=0),
+        mj.LatentClassAnalysis(2, random_state=0),
+        mj.HiddenMarkovModel(2, random_state=0),
+        mj.RegressionMixture(2, random_state=0),
+    ],
+)
+def test_covariates_may_be_in_a_table_of_arrow(estimator: Any) -> None:
+    items, given = drawn(200)
+    given = given[["age"]] if isinstance(estimator, mj.RegressionMixture) else given
+    random = np.random.default_rng(1)
+    X = (items == "yes").sum(axis=1).to_numpy()[:, None] + random.normal(size=(200, 1))
+    y = [X[:, 0] + random.normal(size=200)] if isinstance(estimator, mj.RegressionMixture) else []
+    in_pandas = clone(estimator).fit(X, *y, gating=given)
+    in_arrow = clone(estimator).fit(X, *y, gating=pl.DataFrame(given.to_dict("list")).to_arrow())
+    assert in_arrow.log_likelihood_ == in_pandas.log_likelihood_
+    np.testing.assert_array_equal(in_arrow.gating_coef_, in_pandas.gating_coef_)
+
+
+def test_effects_of_covariates_in_a_table_of_arrow_and_on_one_class() -> None:
+    items, given = drawn(200)
+    arrow = pl.DataFrame(given.to_dict("list")).to_arrow()
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(items)
+    expected = model.covariate_effects(items, given).to_frame()
+    pd.testing.assert_frame_equal(model.covariate_effects(items, arrow).to_frame(), expected)
+    for rows in ({}, {"gating": given}):
+        one = mj.LatentClassAnalysis(1).fit(items, **rows)
+        with pytest.raises(ValueError, match="one class has the share 1 whatever the covariates are"):
+            one.covariate_effects(items, given)
+
+
+@pytest.mark.parametrize("terms", ["0 + age", "sex - 1"])
+def test_shares_without_an_intercept_are_refused_rather_than_given_one(terms: str) -> None:
+    items, given = drawn(50)
+    table = pd.concat([items, given], axis=1)
+    with pytest.raises(ValueError, match="always has an intercept: leave out 0"):
+        mj.LatentClassAnalysis.from_formula(f"cbind(a, b, c) ~ {terms}", table)
+    with pytest.raises(ValueError, match="gating always has an intercept: leave out 0"):
+        mj.HiddenMarkovModel.from_formula("age ~ 1", table, gating=terms)
+    with pytest.raises(ValueError, match="gating always has an intercept: leave out 0"):
+        mj.RegressionMixture.from_formula("age ~ 1", table, gating=terms.replace("age", "a"))

@@ -132,10 +132,12 @@ class FittedRun:
 
     @cached_property
     def effects(self) -> Any:
-        """Effects of the covariates on the parts, with intervals; None without covariates, or from other models."""
+        """Effects of the covariates on the parts, with intervals; None without covariates, or where there are none."""
         if "effects" in self.later:
             return self.later["effects"]
         if self.matrix.covariates is None or not hasattr(self.estimator, "covariate_effects"):
+            return None
+        if len(self.estimator.weights_) == 1:
             return None
         given, labels = self.matrix.covariates, self.matrix.labels
         return self.estimator.covariate_effects(self.frame, given, self.matrix.weights, component_labels=labels)

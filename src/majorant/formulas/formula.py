@@ -354,8 +354,8 @@ def _needed(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Seque
 
 def _check_extras(learned: Mapping[str, tuple[Terms, Array]]) -> None:
     for name, (terms, values) in learned.items():
-        if name == "gating" and not (terms.has_intercept and terms.names):
-            raise ValueError("gating must have terms besides its intercept, such as 'w1 + w2'")
+        if name == "gating":
+            terms.refuse_as_gating(name)
         if name != "gating" and (terms.levels or values.shape[1] != 1):
             raise TypeError(f"{name} must be one number per row; {terms.terms[0][0][1]} is not")
 

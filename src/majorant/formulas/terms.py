@@ -93,6 +93,13 @@ class Terms:
             if len(levels) == 1:
                 raise ValueError(f"{text} has one level, {levels[0]!r}, in all rows: leave it out")
 
+    def refuse_as_gating(self, name: str) -> None:
+        """Raise ValueError for terms that no shares or transitions have: none, or none but covariates."""
+        if not self.names:
+            raise ValueError(f"{name} must have terms besides its intercept, such as 'w1 + w2'")
+        if not self.has_intercept:
+            raise ValueError(f"{name} always has an intercept: leave out 0 + and - 1")
+
     @property
     def has_intercept(self) -> bool:
         return INTERCEPT in self.terms

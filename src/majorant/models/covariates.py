@@ -154,7 +154,7 @@ def of_undetermined(table: Array, names: Sequence[str]) -> str:
 def _columns(given: Any, n: int) -> tuple[list[str], list[NDArray[Any]], list[list[str] | None]]:
     """Return names, cells, and the order of the levels where the type of a column has one."""
     if hasattr(given, "columns"):
-        names = [str(name) for name in given.columns]
+        names = [str(name) for name in (given.column_names if _is_arrow(given) else given.columns)]
         series = [given.iloc[:, j] if hasattr(given, "iloc") else given[name] for j, name in enumerate(names)]
     elif hasattr(given, "dtype") and hasattr(given, "name"):
         names, series = ["z1" if given.name is None else str(given.name)], [given]
@@ -167,8 +167,13 @@ def _columns(given: Any, n: int) -> tuple[list[str], list[NDArray[Any]], list[li
     columns = [np.asarray(column) for column in series]
     if not columns or any(len(column) != n for column in columns):
         raise ValueError(f"gating must have a row for each of the {n} rows of X; got shape {np.shape(given)}")
-    ordered = [getattr(column.dtype, "categories", None) for column in series]
+    ordered = [getattr(getattr(column, "dtype", None), "categories", None) for column in series]
     return names, columns, [None if own is None else [str(level) for level in own] for own in ordered]
+
+
+def _is_arrow(given: Any) -> bool:
+    """Return whether a table is one of Arrow, whose columns are no names."""
+    return not hasattr(given, "iloc") and hasattr(given, "column_names")
 
 
 def _levels(name: str, column: NDArray[Any], order: list[str] | None) -> tuple[str, ...]:

@@ -89,6 +89,7 @@ class SeriesFormula:
         if gating is not None:
             steps = read(f"~ {of_steps.strip().removeprefix('~')}", table.columns)
             extras["gating"] = _learned(steps.terms, table, explain=True)[0]
+            extras["gating"].refuse_as_gating("gating")
             extras["gating"].refuse_single_levels()
         formula = Formula(text, features, response, extras, sides.groups or _text(groups))
         known = cls(formula, lags, _text(time), INTERCEPT in sides.terms)

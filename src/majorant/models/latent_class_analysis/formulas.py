@@ -34,6 +34,7 @@ def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
         if lacking.all():
             raise ValueError(f"every row lacks a covariate of {text!r}: leave out those that are rarely known")
         terms = Terms.learn(sides.terms, table.filter((~lacking).tolist()), explain=True)[0]
+        terms.refuse_as_gating(f"the right of {text!r}")
     items = tuple(((("lookup", name),),) for name in variables_of(sides.response, table.columns))
     formula = Formula(text, terms, Terms(tuple(term for (term,) in items), {}, {}, {}, ()))
     return formula, rows_of_formula(formula, data)

@@ -71,6 +71,8 @@ def covariate_effects(
     component_labels: Any = None,
 ) -> CovariateEffects:
     """Return how covariates change the odds of the classes of a fit; see there."""
+    if len(model.weights_) == 1:
+        raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
     covariates, lacking, said = known_covariates(model, covariates, len(X), fitting=True)
     has_gating = "gating_coef" in model.estimate_names_
     if method == "one-step" and not has_gating:
@@ -88,7 +90,7 @@ def covariate_effects(
     method, k = method or "ml", len(model.weights_)
     items, on = earlier_step(model, X, sample_weight, method, assignment)
     w = np.where(lacking, 0.0, items.weights)
-    table, units = covariate_table(covariates, w, k)
+    table, units = covariate_table(covariates, w)
     found = later_step(items, on, of_covariates(table, w, k), method, assignment)
     if found.unbounded.size:
         names = units.learned.column_names
@@ -195,10 +197,8 @@ def outcome(
     return DistalOutcome(method, levels, estimates, errors, uncorrected, covariance, kind, n_rows, said)
 
 
-def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, CovariateUnits]:
+def covariate_table(given: Any, weights: Array) -> tuple[Array, CovariateUnits]:
     """Return a constant beside covariates in standard units."""
-    if k == 1:
-        raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
     learned = Covariates.learned(given, len(weights))
     table = learned.table(given, len(weights))
     refuse_wide_covariates(table)
