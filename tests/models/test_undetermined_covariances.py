@@ -129,6 +129,18 @@ def test_columns_that_follow_from_others_are_named(cls: type[Any], settings: dic
         assert cls(k, random_state=0, **settings).fit(x[:, :3]).regular_
 
 
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(("cls", "settings"), DEPENDENT[:3])
+def test_a_column_that_does_not_vary_is_named(cls: type[Any], settings: dict[str, Any], k: int) -> None:
+    x = np.random.default_rng(0).normal(size=(N, 3))
+    x[: N // 2] += 4
+    x[:, 1] = 5
+    with pytest.warns(ConvergenceWarning, match="column x2 does not vary, so that every covariance.*leave it out"):
+        model = cls(k, random_state=0, **settings).fit(x)
+    assert "column x2 does not vary" in " ".join(str(model.summary()).split())
+    assert not model.regular_ and model.dependent_ == ["x2"]
+
+
 def test_columns_of_a_switching_regression_without_an_effect_of_their_own_are_named() -> None:
     draws = np.random.default_rng(0)
     x = draws.normal(size=(N, 2))

@@ -213,6 +213,28 @@ def test_a_shape_that_does_not_agree_is_named_with_what_it_goes_with(tmp_path: P
         load(path)
 
 
+@pytest.mark.parametrize("name", ["coef_", "intercept_"])
+@pytest.mark.parametrize("form", ["class-specific", "shared"])
+def test_weights_of_a_latent_svm_are_those_of_its_form(form: Any, name: str, tmp_path: Path) -> None:
+    X, path = np.array([[0.0], [1.0], [2.0], [3.0]]), tmp_path / "m"
+    model = mj.LatentSVC(form=form, random_state=0).fit(X, [0, 0, 1, 1])
+    save(model, path)
+    assert (load(path).predict(X) == model.predict(X)).all()
+    values = getattr(model, name)
+    other = np.concatenate([values, values]) if form == "shared" else values[:1]
+    save(changed(model, name, other), path)
+    with pytest.raises(SavedModelError, match=r"its coef_ and intercept_ have . and . rows, and form="):
+        load(path)
+
+
+@pytest.mark.parametrize(("number", "said"), [(np.nan, "NaN"), (-0.5, r"-0\.5, and is never negative")])
+def test_weights_of_latent_classes_are_none_below_zero(number: float, said: str, tmp_path: Path) -> None:
+    fitted, path = reference(mj.DiscriminativeLatentClasses), tmp_path / "m"
+    save(changed(fitted, "class_weights_", with_entry(fitted.class_weights_, number)), path)
+    with pytest.raises(SavedModelError, match=f"its class_weights_ holds {said}"):
+        load(path)
+
+
 @pytest.mark.parametrize("cls", [mj.LatentPrototypeClassifier, mj.LatentSVC, mj.ReconfigurableBagOfWords])
 def test_counts_of_rows_by_label_are_numbers_from_zero(cls: type[Any], tmp_path: Path) -> None:
     fitted, path = reference(cls), tmp_path / "m"

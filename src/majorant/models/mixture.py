@@ -463,7 +463,7 @@ class MixtureEstimator(FittedMixture):
     def _advice(self) -> str:
         """Return what to do where no solution is regular."""
         if self.dependent_:
-            return "leave out one of these columns"
+            return "leave out one of these columns" if len(self.dependent_) > 1 else "leave it out"
         return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
 
     def _check_recalled(self) -> None:

@@ -70,7 +70,10 @@ def of_never_together(pairs: Sequence[Sequence[str]]) -> str:
 
 
 def dependent_columns(matrices: Sequence[Matrices], columns: Sequence[Array], weights: Array) -> list[str]:
-    """Return the names of columns that are linear functions of each other in the rows that have all cells."""
+    """Return the names of columns that are linear functions of each other in the rows that have all cells.
+
+    Where there are none, of those that do not vary.
+    """
     found = []
     for one in matrices:
         x = columns[one.at]
@@ -80,11 +83,18 @@ def dependent_columns(matrices: Sequence[Matrices], columns: Sequence[Array], we
             continue
         size, spread = np.abs(x).max(axis=0), x.std(axis=0)
         precision = EPS * float(np.max(size / np.where(spread > 0, spread, np.inf), initial=1.0))
-        found += [one.names[j] for j in frames(x, w, min(precision, 1e-3)).dependent]
+        own = frames(x, w, min(precision, 1e-3))
+        found += [one.names[j] for j in own.dependent or own.constant]
     return found
 
 
 def of_dependent(names: Sequence[str]) -> str:
-    """Say which columns are linear functions of each other, as a reason why no solution is regular; empty for none."""
-    said = f"columns {', '.join(names)} are linear functions of each other, so that every covariance is singular"
-    return said if names else ""
+    """Say which columns are linear functions of each other, or which does not vary; empty for none.
+
+    It is the reason why no solution is regular.
+    """
+    if not names:
+        return ""
+    several = f"columns {', '.join(names)} are linear functions of each other"
+    said = several if len(names) > 1 else f"column {names[0]} does not vary"
+    return f"{said}, so that every covariance is singular"

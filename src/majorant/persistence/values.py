@@ -66,7 +66,7 @@ def check_estimates(estimator: Any) -> None:
     # Estimates of several densities are named by their columns.
     of_parts = {own: text for own in of_density for name, text in card.shapes.items() if own.endswith(f"_{name}")}
     squares = _check_shapes(estimator, {**of_parts, **card.shapes})
-    for name in dict.fromkeys((*card.estimates, *of_density, *card.shapes, "classes_", "confusion_")):
+    for name in dict.fromkeys((*card.estimates, *of_density, *card.shapes, "classes_", "confusion_", "class_weights_")):
         if getattr(estimator, name, None) is not None:
             value = np.asarray(getattr(estimator, name))
             is_stack = name.endswith("covariances_") and value.ndim == 3 and value.shape[1] == value.shape[2]

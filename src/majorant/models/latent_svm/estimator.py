@@ -289,6 +289,13 @@ class LatentSVC(MarginClassifier):
         )
         return BagProblem(bags, cost, self.n_jobs)
 
+    def check_estimates(self) -> None:
+        """Raise ValueError for weights of other classes than there are; asked of a model from a file."""
+        n = 1 if self.form == "shared" else len(self.classes_)
+        if not len(self.coef_) == len(self.intercept_) == n:
+            found = f"its coef_ and intercept_ have {len(self.coef_)} and {len(self.intercept_)} rows"
+            raise ValueError(f"{found}, and form={self.form!r} has {n}")
+
     def _fitted(self, samples: Samples) -> tuple[BagProblem, NDArray[np.float64]]:
         n, k = len(samples), len(self.classes_)
         problem = self._problem(samples, np.zeros(n, dtype=np.int32), np.arange(n), np.zeros((k, k)))
