@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.utils.validation import has_fit_parameter
 
@@ -174,3 +175,28 @@ def test_the_columns_of_distances_are_in_the_order_of_their_rows() -> None:
         assert model.fit(same).inertia_ == found
     with pytest.raises(ValueError, match="columns of X are its rows in another order: row 0 is 'row 0', column 0 "):
         model.fit(distances.iloc[:, ::-1])
+
+
+def in_arrow(table: pd.DataFrame) -> Any:
+    return pl.DataFrame(table.to_dict("list")).to_arrow()
+
+
+def test_names_of_columns_in_arrow_are_those_of_what_is_not_x_too() -> None:
+    draws = np.random.default_rng(0)
+    first, second = (pd.DataFrame(draws.normal(size=(60, 3)), columns=list("abc")) for _ in range(2))
+    first += second.to_numpy()
+    views = {"one": mj.Gaussian(), "two": mj.Gaussian()}
+    model = mj.Harmonium(1, l2=0.05, views=views).fit({"one": in_arrow(first), "two": in_arrow(second)})
+    assert [view.names for view in model.views_] == [["a", "b", "c"], ["a", "b", "c"]]
+    same = model.transform({"one": first, "two": second})
+    np.testing.assert_array_equal(model.transform({"one": in_arrow(first), "two": second}), same)
+    with pytest.raises(ValueError, match=r"view 'one' of X has \['c', 'b', 'a'\]"):
+        model.transform({"one": in_arrow(first[["c", "b", "a"]]), "two": second})
+    pieces = [first[:30], second[:30]]
+    states = mj.HiddenMarkovModel(2, random_state=0).fit([in_arrow(piece) for piece in pieces])
+    assert states.log_likelihood_ == mj.HiddenMarkovModel(2, random_state=0).fit(pieces).log_likelihood_
+    with pytest.raises(ValueError, match=r"table 0 has \['a', 'b', 'c'\], table 1 has \['c', 'b', 'a'\]"):
+        states.predict([in_arrow(first), in_arrow(first[["c", "b", "a"]])])
+    lines = mj.RegressionMixture(1).fit(first, second["a"], gating=second[["b", "c"]])
+    with pytest.raises(ValueError, match="gating must have the columns of the fit in their order, b, c; got c, b"):
+        lines.predict(first, gating=in_arrow(second[["c", "b"]]))

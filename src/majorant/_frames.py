@@ -32,6 +32,13 @@ def unlike_formula(text: str) -> str:
     return text
 
 
+def column_names(table: Any) -> list[Any] | None:
+    """Return the names of a table's columns, None for what has none; those of Arrow are not its `columns`."""
+    names = getattr(table, "columns", None)
+    names = names if hasattr(table, "iloc") else getattr(table, "column_names", names)
+    return None if names is None else list(names)
+
+
 def row_names(table: Any) -> Any:
     """Return the index of a pandas data frame or column; None for anything else."""
     pandas = sys.modules.get("pandas")  # whoever has such a table has imported it

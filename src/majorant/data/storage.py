@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from majorant._cells import refuse_what_is_no_number
+from majorant._frames import column_names
 from majorant._validation import check_sample_weight
 from majorant.data.chunks import Block, Chunks, Mapped, Source, block_rows
 
@@ -402,7 +403,7 @@ def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[tuple[list[str] | 
 def _names(given: Any) -> list[str] | None:
     """Return column names of X, if it is a data frame."""
     x = given[0] if isinstance(given, tuple) and given else given
-    columns = getattr(x, "column_names", getattr(x, "columns", None))  # the columns of an Arrow table are its cells
+    columns = column_names(x)
     return None if columns is None else [str(name) for name in columns]
 
 

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._frames import column_names
 from majorant._numbers import counted
 from majorant._validation import is_missing
 from majorant.registry import value_class
@@ -154,7 +155,7 @@ def of_undetermined(table: Array, names: Sequence[str]) -> str:
 def _columns(given: Any, n: int) -> tuple[list[str], list[NDArray[Any]], list[list[str] | None]]:
     """Return names, cells, and the order of the levels where the type of a column has one."""
     if hasattr(given, "columns"):
-        names = [str(name) for name in (given.column_names if _is_arrow(given) else given.columns)]
+        names = [str(name) for name in column_names(given) or []]
         series = [given.iloc[:, j] if hasattr(given, "iloc") else given[name] for j, name in enumerate(names)]
     elif hasattr(given, "dtype") and hasattr(given, "name"):
         names, series = ["z1" if given.name is None else str(given.name)], [given]
@@ -169,11 +170,6 @@ def _columns(given: Any, n: int) -> tuple[list[str], list[NDArray[Any]], list[li
         raise ValueError(f"gating must have a row for each of the {n} rows of X; got shape {np.shape(given)}")
     ordered = [getattr(getattr(column, "dtype", None), "categories", None) for column in series]
     return names, columns, [None if own is None else [str(level) for level in own] for own in ordered]
-
-
-def _is_arrow(given: Any) -> bool:
-    """Return whether a table is one of Arrow, whose columns are no names."""
-    return not hasattr(given, "iloc") and hasattr(given, "column_names")
 
 
 def _levels(name: str, column: NDArray[Any], order: list[str] | None) -> tuple[str, ...]:

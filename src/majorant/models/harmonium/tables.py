@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from majorant._cells import refuse_what_is_no_number, without_na
+from majorant._frames import column_names
 from majorant._validation import check_csr, is_missing, validate_data
 from majorant.data.measure import empirical_measure
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
@@ -126,7 +127,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
             if isinstance(view, Chain):
                 tables[name] = chain_table(view, name, values)
                 continue
-            labels = getattr(values, "columns", None)
+            labels = column_names(values)
             values = _checked(values, view, name)
             width = values.shape[1]
             texts = [str(c) for c in labels] if labels is not None else numbered(name, width)
@@ -144,7 +145,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
                     f"view {fitted.name!r} of X has {len(tables[fitted.name].names)} features, but "
                     f"{type(model).__name__} was fitted to {len(fitted.names)}"
                 )
-            names = getattr(X.get(fitted.name), "columns", None)
+            names = column_names(X.get(fitted.name))
             if names is None or fitted.names == numbered(fitted.name, len(fitted.names)):
                 continue
             if tables[fitted.name].names != fitted.names:

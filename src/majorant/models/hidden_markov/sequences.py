@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._frames import check_entry_names
+from majorant._frames import check_entry_names, column_names
 from majorant._numbers import briefly
 from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.data.chunks import Source
@@ -191,7 +191,7 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
     if all(np.ndim(one) == 1 for one in X):
         X = [np.asarray(one).reshape(-1, 1) for one in X]
     sizes = [len(one) for one in X]
-    columns = [list(one.columns) if hasattr(one, "columns") else np.shape(one)[1:] for one in X]
+    columns = [column_names(one) or np.shape(one)[1:] for one in X]
     for i, found in enumerate(columns):
         if found != columns[0]:
             raise ValueError(
@@ -202,7 +202,8 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
 
         return pd.concat(X, ignore_index=True), sizes
     if all(hasattr(one, "columns") for one in X):
-        return type(X[0])({name: np.concatenate([np.asarray(one[name]) for one in X]) for name in columns[0]}), sizes
+        made = getattr(type(X[0]), "from_pydict", type(X[0]))  # of Arrow
+        return made({name: np.concatenate([np.asarray(one[name]) for one in X]) for name in columns[0]}), sizes
     return np.concatenate([np.asarray(one) for one in X]), sizes
 
 

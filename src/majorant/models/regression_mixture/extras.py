@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from majorant._frames import column_names
 from majorant._numbers import briefly
 from majorant._validation import check_groups
 from majorant.models.mixture_rows import check_constant, checked_labels, labels_of_groups
@@ -72,7 +73,7 @@ def check_extras(
 
 def _names(gating: Any) -> NDArray[np.object_] | None:
     """Return the names of a data frame's columns, where all are text, as scikit-learn takes those of X."""
-    names = list(getattr(gating, "columns", []))
+    names = column_names(gating) or []
     return np.array(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
 
 
