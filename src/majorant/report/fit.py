@@ -49,7 +49,7 @@ class Fit:
 
     @property
     def why_certain(self) -> str:
-        """A sentence on why no better optimum can exist, where no bound is needed for that; otherwise ""."""
+        """A sentence on why no other start can end better, where no bound is needed for that; otherwise ""."""
         certificate = getattr(self.run.estimator, "certificate_", None)
         if certificate is None or not certificate.is_global:
             return self.search.certain

@@ -91,7 +91,7 @@ class SearchReport:
     why_no_bound : str
         Why there is no bound where one was asked for, as the end of a sentence ("none was found in time.").
     certain : str
-        Why no other solution can be better, as a sentence, where that needs no search ("The mean is the best centre.").
+        Why no other start can end better, as a sentence, where that needs no search ("The mean is the best centre.").
     is_stopped : bool
         Whether the user stopped the search before its end.
     """

@@ -38,7 +38,7 @@ from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
 from majorant.search.effort import Effort
 from majorant.search.record import SearchReport
-from majorant.solvers.intervals import EXACT
+from majorant.solvers.intervals import EXACT, JOINED
 from majorant.starts.restarts import Best
 from majorant.summary import Summary
 
@@ -318,6 +318,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             certain = "Every distinct row has a centre of its own, so no better solution exists."
         elif best.records[0].source == EXACT:
             certain = "The rows lie on a line, where dynamic programming finds the best of all solutions."
+        elif best.records[0].source == JOINED:
+            certain = (
+                "Dynamic programming over groups of neighbouring rows, ever smaller around the cuts, divided the "
+                "column: n_init and effort have no effect."
+            )
         self.search_ = SearchReport(best.records, OBJECTIVES[self.metric], note=note, certain=certain).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 

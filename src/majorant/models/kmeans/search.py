@@ -27,7 +27,7 @@ from majorant.engine.problem import FirstLatent
 from majorant.engine.trace import Trace
 from majorant.models.kmeans.family import KMeansFamily
 from majorant.search.record import SAME_OPTIMUM, StartRecord
-from majorant.solvers.intervals import JOINED, interval_search
+from majorant.solvers.intervals import interval_search
 from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult, swap_search
 from majorant.starts.restarts import Best, Start, best_of
@@ -41,11 +41,6 @@ SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows"
 
 MOST_ENTRIES = 1 << 23
 """Entries, zeros included, up to which sparse rows are searched by swaps, on a dense copy."""
-
-OF_JOINED = (
-    "The column was divided by dynamic programming over groups of neighbouring rows, ever smaller around the cuts: "
-    "n_init and effort have no effect."
-)
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Search:
                 starts, lambda start: self._descend(rows, sample, start), verbose=self.model.verbose, unit=self.unit
             )
         if not rows.is_stream:
-            return Best(solution, records), OF_JOINED if records[0].source == JOINED else ""
+            return Best(solution, records), ""
         solution = self._descend(rows, rows.data, Start("sample", theta=solution.theta))
         n, n_sampled = rows.data.n_units, len(measure.positions)
         note = f"Starts were made on {n_sampled} of {n} rows; the best was continued on all." if n_sampled < n else ""

@@ -134,7 +134,7 @@ def notes(search: SearchReport, objective: float, dots_for: int, why_certain: st
     dots_for : int
         Number of starts per dot.
     why_certain : str
-        Why no better optimum can exist, if that is known without a bound.
+        Why no other start can end better, if that is known without a bound.
     """
     return [
         _how_to_read(search, dots_for),
