@@ -45,18 +45,10 @@ _BRIEF.maxstring = _BRIEF.maxother = 200
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """The format of the numbers of one column.
+    """The format of the numbers of one column."""
 
-    Attributes
-    ----------
-    decimals : int
-        Digits after the decimal point.
-    powers : bool
-        Whether to write ``1.2345e-15``, for columns whose numbers are all very large or very small.
-    """
-
-    decimals: int
-    powers: bool = False
+    decimals: int  # digits after the decimal point
+    powers: bool = False  # whether to write ``1.2345e-15``, for columns whose numbers are all very large or very small
 
     def text(self, value: float, rounding: Rounding = "nearest") -> str:
         """Format a number for the terminal: with a plain minus and no thousands separator.

@@ -26,27 +26,14 @@ T = TypeVar("T", bound=Sized)
 
 @dataclass
 class Watch:
-    """A fit, or several that belong together, as their user follows them.
+    """A fit, or several that belong together, as their user follows them."""
 
-    Attributes
-    ----------
-    after : float
-        Seconds before anything is shown.
-    between_lines : float
-        Seconds between two lines of progress where lines cannot be replaced, as in the log of a batch job.
-    is_silent : bool
-        Whether nothing is shown.
-    keeps_best : bool
-        Whether Ctrl-C ends the search and keeps the best solution so far, instead of the fit.
-    is_stopped : bool
-        Whether that happened.
-    """
-
-    after: float = 0.0
+    after: float = 0.0  # seconds before anything is shown
+    # seconds between two lines of progress where lines cannot be replaced, as in the log of a batch job
     between_lines: float = 10.0
-    is_silent: bool = False
-    keeps_best: bool = False
-    is_stopped: bool = False
+    is_silent: bool = False  # whether nothing is shown
+    keeps_best: bool = False  # whether Ctrl-C ends the search and keeps the best solution so far, instead of the fit
+    is_stopped: bool = False  # whether that happened
     _began: float = field(default_factory=time.monotonic)
     _shown: float = -1e9
     _best: str = ""

@@ -20,27 +20,16 @@ from majorant.data.patterns import patterns
 
 @dataclass(frozen=True)
 class Measure:
-    """Distinct rows with positive weight.
+    """Distinct rows with positive weight."""
 
-    Attributes
-    ----------
-    points : ndarray or CSR matrix of shape (n_points, n_features)
-        Distinct rows in canonical order, ``(row - origin) * scale``. Where entries are missing (NaN), rows with the
-        same ones missing are consecutive, complete rows first.
-    weights : ndarray of shape (n_points,)
-        Summed weight of the rows that are equal to each point.
-    positions : ndarray of shape (n_rows,)
-        The point that each row is, -1 where the row has no weight, or no entry that is not missing.
-    origin : ndarray of shape (n_features,)
-        A point amid the rows (zero for sparse rows, which stay sparse).
-    scale : float
-        A power of two: 1 unless the numbers are so large or so small that their squares would overflow or vanish.
-    """
-
+    # CSR or dense (n_points, n_features): Distinct rows in canonical order, ``(row - origin) * scale``. Where entries
+    # are missing (NaN), rows with the same ones missing are consecutive, complete rows first.
     points: Any
-    weights: NDArray[np.float64]
+    weights: NDArray[np.float64]  # (n_points,): summed weight of the rows that are equal to each point
+    # (n_rows,): the point that each row is, -1 where the row has no weight, or no entry that is not missing
     positions: NDArray[np.intp]
-    origin: NDArray[np.float64]
+    origin: NDArray[np.float64]  # (n_features,): a point amid the rows (zero for sparse rows, which stay sparse)
+    # a power of two: 1 unless the numbers are so large or so small that their squares would overflow or vanish
     scale: float
 
     @property

@@ -12,17 +12,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Pattern:
-    """Rows that have the same columns observed.
-
-    Attributes
-    ----------
-    observed : ndarray of bool, shape (n_features,)
-    rows : slice or ndarray
-        Row numbers; a slice if consecutive.
-    """
+    """Rows that have the same columns observed."""
 
     observed: NDArray[np.bool_]
-    rows: slice | NDArray[np.intp]
+    rows: slice | NDArray[np.intp]  # row numbers; a slice if consecutive
 
     @property
     def is_complete(self) -> bool:

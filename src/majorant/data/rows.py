@@ -22,33 +22,15 @@ SAMPLE_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that a family is fitted to.
+    """The rows that a family is fitted to."""
 
-    Attributes
-    ----------
-    data : Chunks
-        ``(row - origin) * scale``: the points of `measure`, or all rows of a stream.
-    measure : Measure
-        The whole empirical measure, or that of a sample of a stream.
-    variances : ndarray of shape (n_features,)
-        Weighted variance of each column, in the data's units.
-    scatter : float
-        Weighted sum of squares about the origin: rounding is a share of it.
-    is_stream : bool
-        Whether rows are streamed, so that `measure` is only of a sample of them.
-    n_missing : int
-        Entries that are missing.
-    missing_weight : float
-        Weight of those that are missing in rows of `data`.
-    """
-
-    data: Chunks
-    measure: Measure
-    variances: NDArray[np.float64]
-    scatter: float
-    is_stream: bool
-    n_missing: int = 0
-    missing_weight: float = 0.0
+    data: Chunks  # ``(row - origin) * scale``: the points of `measure`, or all rows of a stream
+    measure: Measure  # the whole empirical measure, or that of a sample of a stream
+    variances: NDArray[np.float64]  # (n_features,): weighted variance of each column, in the data's units
+    scatter: float  # weighted sum of squares about the origin: rounding is a share of it
+    is_stream: bool  # whether rows are streamed, so that `measure` is only of a sample of them
+    n_missing: int = 0  # entries that are missing
+    missing_weight: float = 0.0  # weight of those that are missing in rows of `data`
 
     @property
     def n_rows(self) -> int:

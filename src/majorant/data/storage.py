@@ -27,25 +27,15 @@ READ_BYTES = 1 << 22
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive rows as they are read: of one chunk, which may take several pieces.
-
-    Attributes
-    ----------
-    x : ndarray of shape (n_rows, n_features)
-    target, weights : ndarray of shape (n_rows,), or None
-        Where they come with the rows.
-    beside : tuple of ndarray of shape (n_rows,)
-        What else does.
-    is_whole : bool
-        Whether these rows are not to be cut into blocks.
-    """
+    """Consecutive rows as they are read: of one chunk, which may take several pieces."""
 
     chunk: int
-    x: NDArray[Any]
+    x: NDArray[Any]  # (n_rows, n_features)
+    # (n_rows,): where they come with the rows
     target: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
-    beside: tuple[NDArray[Any], ...] = ()
-    is_whole: bool = False
+    beside: tuple[NDArray[Any], ...] = ()  # (n_rows,): what else does
+    is_whole: bool = False  # whether these rows are not to be cut into blocks
 
     def __len__(self) -> int:
         return len(self.x)

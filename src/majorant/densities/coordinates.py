@@ -26,26 +26,16 @@ class Coordinates:
     """An affine map ``u = (x - centre) @ forward`` and its inverse ``x = centre + u @ back``.
 
     Its matrices are sparse where each column is mapped by itself: of wide rows no table has a side of columns twice.
-
-    Attributes
-    ----------
-    centre : ndarray of shape (n_features,)
-    forward : ndarray or CSR array of shape (n_features, rank)
-    back : ndarray or CSR array of shape (rank, n_features)
-    still : ndarray or CSR array of shape (n_still, n_features)
-        Standard deviations, as vectors, of the directions in which the rows do not vary.
-    still_forward : ndarray or CSR array of shape (n_features, n_still)
-        The map to those directions, in their standard deviations.
-    log_volume : float
-        What to add to a log-density in `u` to have it in `x`, at a row of the fit.
     """
 
-    centre: Array
-    forward: Any
-    back: Any
+    centre: Array  # (n_features,)
+    forward: Any  # CSR or dense (n_features, rank)
+    back: Any  # CSR or dense (rank, n_features)
+    # CSR or dense (n_still, n_features): standard deviations, as vectors, of the directions in which the rows do not
+    # vary
     still: Any
-    still_forward: Any
-    log_volume: float
+    still_forward: Any  # CSR or dense (n_features, n_still): the map to those directions, in their standard deviations
+    log_volume: float  # what to add to a log-density in `u` to have it in `x`, at a row of the fit
 
     @property
     def rank(self) -> int:
@@ -89,28 +79,15 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Frames:
-    """The three coordinates in which starts are made.
+    """The three coordinates in which starts are made."""
 
-    Attributes
-    ----------
-    whitened : Coordinates
-        The total covariance is the identity. Of wide rows and covariances that are no matrices they are for starts
-        alone, and leave out what the rows do not vary in: volume and still directions.
-    standardised : Coordinates
-        Every column has variance one.
-    scaled : Coordinates
-        One unit for all columns: the root mean square of their standard deviations.
-    constant : tuple of int
-        Columns that do not vary.
-    dependent : tuple of int
-        Columns that are linear functions of each other.
-    """
-
+    # The total covariance is the identity. Of wide rows and covariances that are no matrices they are for starts alone,
+    # and leave out what the rows do not vary in: volume and still directions.
     whitened: Coordinates
-    standardised: Coordinates
-    scaled: Coordinates
-    constant: tuple[int, ...]
-    dependent: tuple[int, ...]
+    standardised: Coordinates  # every column has variance one
+    scaled: Coordinates  # one unit for all columns: the root mean square of their standard deviations
+    constant: tuple[int, ...]  # columns that do not vary
+    dependent: tuple[int, ...]  # columns that are linear functions of each other
 
     def of_type(self, covariance_type: str) -> Coordinates:
         """Return the coordinates in which EM for a covariance type runs."""

@@ -37,18 +37,10 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 @value_class
 @dataclass(frozen=True)
 class Predictors:
-    """Linear predictors of the components of a batch of mixtures.
+    """Linear predictors of the components of a batch of mixtures."""
 
-    Attributes
-    ----------
-    coef : ndarray of shape (runs, components, p)
-        Those that all components share come last and are the same for each.
-    dispersion : ndarray of shape (runs, components)
-        One where the response has none.
-    """
-
-    coef: Array
-    dispersion: Array
+    coef: Array  # (runs, components, p): those that all components share come last and are the same for each
+    dispersion: Array  # (runs, components): one where the response has none
 
 
 class Regression:

@@ -16,20 +16,11 @@ class VarianceRule:
 
     The M-step is the exact minimiser under the rule: with :math:`d_k` the mean squared residual of component k,
     :math:`v_k = \min(\max(d_k, m), c^2 m)` for the best m.
-
-    Attributes
-    ----------
-    max_sigma_ratio : float
-        c, the largest ratio of two standard deviations; infinity for none.
-    floor : float
-        Smallest variance.
-    common : bool
-        Whether all components share one variance.
     """
 
-    max_sigma_ratio: float
-    floor: float
-    common: bool = False
+    max_sigma_ratio: float  # c, the largest ratio of two standard deviations; infinity for none
+    floor: float  # smallest variance
+    common: bool = False  # whether all components share one variance
 
     @property
     def arguments(self) -> tuple[float, float, bool]:

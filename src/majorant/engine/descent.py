@@ -30,18 +30,10 @@ SLOW_RATE = 0.99
 
 @dataclass(frozen=True)
 class Seen:
-    """Objective and statistics of a batch of runs, from one pass over the data.
+    """Objective and statistics of a batch of runs, from one pass over the data."""
 
-    Attributes
-    ----------
-    objective : ndarray of shape (runs,)
-        Minus the log-likelihood (the free energy where beta is not 1), and any penalty.
-    statistics : batch of arrays
-        Sums over rows, linear in the responsibilities, that determine the M-step.
-    """
-
-    objective: Array
-    statistics: Any
+    objective: Array  # (runs,): minus the log-likelihood (the free energy where beta is not 1), and any penalty
+    statistics: Any  # sums over rows, linear in the responsibilities, that determine the M-step
 
     def __add__(self, other: Seen) -> Seen:
         return Seen(self.objective + other.objective, self.statistics + other.statistics)
@@ -80,26 +72,13 @@ class Problem(Protocol[Theta]):
 
 @dataclass(frozen=True)
 class Ends(Generic[Theta]):
-    """Result of a batch of runs.
-
-    Attributes
-    ----------
-    theta : batch of parameters
-    seen : Seen
-        Objective and statistics at `theta`.
-    n_iter : ndarray of shape (runs,) of int
-        Steps of EM.
-    converged : ndarray of shape (runs,) of bool
-        Whether the predicted gain is within the tolerance.
-    paths : list of list of float
-        Objective of each run after every step.
-    """
+    """Result of a batch of runs."""
 
     theta: Theta
-    seen: Seen
-    n_iter: NDArray[np.intp]
-    converged: NDArray[np.bool_]
-    paths: list[list[float]] = field(default_factory=list)
+    seen: Seen  # objective and statistics at `theta`
+    n_iter: NDArray[np.intp]  # (runs,): steps of EM
+    converged: NDArray[np.bool_]  # (runs,): whether the predicted gain is within the tolerance
+    paths: list[list[float]] = field(default_factory=list)  # objective of each run after every step
 
     @property
     def objective(self) -> Array:

@@ -297,17 +297,12 @@ class Mixture:
     r"""The family of a density and a law.
 
     .. math:: \ell(\theta, \phi) = \sum_u w_u \log \sum_z p(z_u; \phi) \prod_{i \in u} f(x_i; \theta_{z_i})
-
-    Parameters
-    ----------
-    beta : float
-        Inverse temperature of the responsibilities.
     """
 
     density: Density[Any]
     law: Law[Any]
     n_components: int
-    beta: float = 1.0
+    beta: float = 1.0  # inverse temperature of the responsibilities
 
     def __post_init__(self) -> None:
         missing = [name for name in _NEEDED if not hasattr(self.density, name)]

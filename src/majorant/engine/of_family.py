@@ -25,15 +25,9 @@ class Fused(Family[Theta], Protocol[Theta]):
 
 @dataclass
 class FamilyOnData(Generic[Theta]):
-    """A family on some data, whose runs are stepped one after another.
+    """A family on some data, whose runs are stepped one after another."""
 
-    Attributes
-    ----------
-    family : Fused
-        Its parameters are those of one run: arrays of a batch without the leading axis.
-    """
-
-    family: Fused[Theta]
+    family: Fused[Theta]  # its parameters are those of one run: arrays of a batch without the leading axis
     data: Chunks
 
     @property

@@ -26,18 +26,11 @@ class PottsGraph:
     .. math:: P(q) = \sum_{(i, j)} c_{ij} \Big(1 - \sum_z q_i(z) q_j(z)\Big)
 
     For hard labels this is the weight of the edges whose ends differ.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (n_edges, 2)
-        Each pair once, no unit with itself.
-    weights : ndarray of shape (n_edges,)
-        :math:`c_{ij} > 0`.
     """
 
     n_units: int
-    edges: NDArray[np.intp]
-    weights: NDArray[np.float64]
+    edges: NDArray[np.intp]  # (n_edges, 2): each pair once, no unit with itself
+    weights: NDArray[np.float64]  # (n_edges,): :math:`c_{ij} > 0`
 
     @cached_property
     def _arcs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:

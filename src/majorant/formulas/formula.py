@@ -27,20 +27,11 @@ EXTRAS = ("groups", "gating", "offset", "trials")
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows in the form that estimators take.
+    """Rows in the form that estimators take."""
 
-    Attributes
-    ----------
-    X : pandas.DataFrame of shape (n, d)
-        The design, its columns named by the terms.
-    y : array of shape (n,) or None
-    keywords : dict
-        ``gating`` (a data frame), ``offset``, ``trials`` and ``groups``, as far as given.
-    """
-
-    X: Any
-    y: Array | None
-    keywords: dict[str, Any]
+    X: Any  # (n, d): the design, its columns named by the terms
+    y: Array | None  # (n,)
+    keywords: dict[str, Any]  # ``gating`` (a data frame), ``offset``, ``trials`` and ``groups``, as far as given
 
 
 @dataclass(frozen=True)

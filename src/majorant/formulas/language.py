@@ -67,24 +67,12 @@ INTERCEPT: Term = (("literal", "1"),)
 
 @dataclass(frozen=True)
 class Sides:
-    """The parts of a formula.
+    """The parts of a formula."""
 
-    Attributes
-    ----------
-    response : tuple of Term
-        Terms left of ``~``; empty if there is no ``~``.
-    terms : tuple of Term
-        Terms right of ``~``; the intercept is a term.
-    groups : str or None
-        The column after ``|``.
-    offset : str or None
-        The argument of ``offset()``.
-    """
-
-    response: tuple[Term, ...]
-    terms: tuple[Term, ...]
-    groups: str | None = None
-    offset: str | None = None
+    response: tuple[Term, ...]  # terms left of ``~``; empty if there is no ``~``
+    terms: tuple[Term, ...]  # terms right of ``~``; the intercept is a term
+    groups: str | None = None  # the column after ``|``
+    offset: str | None = None  # the argument of ``offset()``
 
 
 def require_formulaic() -> None:

@@ -35,29 +35,14 @@ _BEYOND = "extend beyond upper and/or lower bounds"
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a formula, with what they learned from the table of the fit.
-
-    Attributes
-    ----------
-    terms : tuple of Term
-    kinds : dict
-        Kind of values of each needed column.
-    states : dict
-        State of transforms such as ``poly``, learned from the table of the fit, by their text.
-    levels : dict of list
-        Levels of every categorical factor, by its text.
-    names : tuple of str
-        Names of the columns of the design, without the intercept.
-    explain : bool
-        Whether the terms explain a response, so that logicals are levels, as in R.
-    """
+    """Terms of a formula, with what they learned from the table of the fit."""
 
     terms: tuple[Term, ...]
-    kinds: dict[str, Kind]
-    states: dict[str, Any]
-    levels: dict[str, list[Any]]
-    names: tuple[str, ...]
-    explain: bool = False
+    kinds: dict[str, Kind]  # kind of values of each needed column
+    states: dict[str, Any]  # state of transforms such as ``poly``, learned from the table of the fit, by their text
+    levels: dict[str, list[Any]]  # levels of every categorical factor, by its text
+    names: tuple[str, ...]  # names of the columns of the design, without the intercept
+    explain: bool = False  # whether the terms explain a response, so that logicals are levels, as in R
 
     @classmethod
     def learn(cls, terms: Iterable[Term], table: nw.DataFrame[Any], *, explain: bool = False) -> tuple[Terms, Array]:

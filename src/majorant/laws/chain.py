@@ -29,18 +29,10 @@ TOLD = 1e-6
 @value_class
 @dataclass(frozen=True)
 class Steps:
-    """Parameters of the chains of a batch of runs.
+    """Parameters of the chains of a batch of runs."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (runs, components)
-        Probabilities of the first state of a sequence.
-    steps : ndarray of shape (runs, components, components)
-        Probabilities of a step from a state (rows) to the next (columns).
-    """
-
-    start: Array
-    steps: Array
+    start: Array  # (runs, components): probabilities of the first state of a sequence
+    steps: Array  # (runs, components, components): probabilities of a step from a state (rows) to the next (columns)
 
 
 class Chain:

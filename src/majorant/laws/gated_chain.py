@@ -25,17 +25,11 @@ LONGEST_STEP = 3.0
 @value_class
 @dataclass(frozen=True)
 class StepLogits:
-    """Parameters of the chains of a batch of runs.
+    """Parameters of the chains of a batch of runs."""
 
-    Attributes
-    ----------
-    start : ndarray of shape (runs, components)
-        Probabilities of the first state of a sequence.
-    coef : ndarray of shape (runs, components, components, covariates)
-        Coefficients of the logit of a step from a state (second axis) to the next (third), against staying.
-    """
-
-    start: Array
+    start: Array  # (runs, components): probabilities of the first state of a sequence
+    # (runs, components, components, covariates): coefficients of the logit of a step from a state (second axis) to the
+    # next (third), against staying
     coef: Array
 
 

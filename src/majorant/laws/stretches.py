@@ -25,27 +25,15 @@ KEPT = 1 << 23
 
 @dataclass
 class Stretch:
-    """Consecutive rows of a long sequence, or of several whole ones.
-
-    Attributes
-    ----------
-    at : slice
-        The rows.
-    offsets : ndarray of int64
-        First rows of its sequences, from its own first row, and its end.
-    weights : ndarray of shape (1 or runs, sequences)
-    goes_on, has_begun : bool
-        Whether the sequence continues in the next stretch, or began in the one before.
-    start, last : ndarray of shape (runs, components)
-        Once the rows before are known: probabilities of the first state given these, and of the last one given these
-        and its own.
-    """
+    """Consecutive rows of a long sequence, or of several whole ones."""
 
     at: slice
-    offsets: NDArray[np.int64]
-    weights: Array
-    has_begun: bool = False
-    goes_on: bool = False
+    offsets: NDArray[np.int64]  # first rows of its sequences, from its own first row, and its end
+    weights: Array  # (1 or runs, sequences)
+    has_begun: bool = False  # whether the sequence began in the stretch before
+    goes_on: bool = False  # whether it continues in the next one
+    # (runs, components), once the rows before are known: probabilities of the first state given these, and of the last
+    # one given these and its own
     start: Array | None = None
     last: Array | None = None
 

@@ -31,16 +31,10 @@ WIDE = 100
 @value_class
 @dataclass(frozen=True)
 class Covariates:
-    """The covariates of a fit.
-
-    Attributes
-    ----------
-    names : tuple of str
-    levels : tuple of tuple
-        Of each covariate of text, in order, the reference level first; empty for numbers.
-    """
+    """The covariates of a fit."""
 
     names: tuple[str, ...]
+    # of each covariate of text, in order, the reference level first; empty for numbers
     levels: tuple[tuple[str, ...], ...]
 
     @classmethod

@@ -39,22 +39,12 @@ def check_kernel(kernel: Any, n_components: Any, gamma: Any) -> None:
 
 @dataclass(frozen=True)
 class FeatureMap:
-    r"""Features of rows: :math:`x - c`, or :math:`[k(x, l_1), \dots, k(x, l_m)]`.
+    r"""Features of rows: :math:`x - c`, or :math:`[k(x, l_1), \dots, k(x, l_m)]`."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,)
-        c.
-    kernel : None, "rbf" or callable
-        None, :math:`e^{-\gamma |x - l|^2}`, or a function of rows and landmarks, ``kernel(X, L)``.
-    landmarks : ndarray of shape (n_landmarks, n_features)
-        Empty without a kernel.
-    """
-
-    center: Array
-    kernel: Kernel = None
+    center: Array  # (n_features,): c
+    kernel: Kernel = None  # none, :math:`e^{-\gamma |x - l|^2}`, or a function of rows and landmarks, ``kernel(X, L)``
     gamma: float = 0.0
-    landmarks: Array | None = None
+    landmarks: Array | None = None  # (n_landmarks, n_features): empty without a kernel
 
     def of(self, x: NDArray[Any]) -> Array:
         """Compute features of rows, each from its row only."""
@@ -85,18 +75,11 @@ def kernel_values(kernel: Kernel, x: NDArray[Any], landmarks: Array, center: Arr
 
 @dataclass(frozen=True)
 class Embedding:
-    """Map from rows to the coordinates of a fit.
+    """Map from rows to the coordinates of a fit."""
 
-    Attributes
-    ----------
-    axes : PrincipalAxes
-        Principal axes of the features: the rows themselves, or their kernel features.
-    to_features : ndarray of shape (n_landmarks, n_features of `axes`), or None
-        Map from kernel values to orthonormal kernel features; None without a kernel.
-    """
-
-    axes: PrincipalAxes
+    axes: PrincipalAxes  # principal axes of the features: the rows themselves, or their kernel features
     map: FeatureMap
+    # (n_landmarks, n_features of `axes`): map from kernel values to orthonormal kernel features; None without a kernel
     to_features: Array | None
 
     def outward(self, theta: Array) -> tuple[Array, Array]:

@@ -19,19 +19,11 @@ where steps take only directions in which rows vary."""
 
 
 class Matrices(NamedTuple):
-    """An estimate that holds covariance matrices.
-
-    Attributes
-    ----------
-    at : int
-        Which column of blocks holds the cells.
-    names : sequence of str
-        Of the columns that vary together.
-    """
+    """An estimate that holds covariance matrices."""
 
     estimate: str
-    at: int
-    names: Sequence[str]
+    at: int  # which column of blocks holds the cells
+    names: Sequence[str]  # of the columns that vary together
 
 
 def refuse_wide(matrices: Sequence[Matrices], n_rows: int, most: int = WIDE) -> None:

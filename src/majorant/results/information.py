@@ -32,17 +32,11 @@ LARGEST_TABLES = 1 << 31
 
 
 class Errors(NamedTuple):
-    """Standard errors of estimates.
+    """Standard errors of estimates."""
 
-    Attributes
-    ----------
-    covariance : ndarray of shape (m, m)
-        Covariance of the unconstrained parameters, the density's first; NaN where the rows do not determine them.
-    errors : dict of ndarray
-        Standard errors by estimate; NaN where the rows do not determine it, or it is at an edge of its range.
-    """
-
+    # (m, m): covariance of the unconstrained parameters, the density's first; NaN where the rows do not determine them
     covariance: Array
+    # standard errors by estimate; NaN where the rows do not determine it, or it is at an edge of its range
     errors: dict[str, Array]
 
 

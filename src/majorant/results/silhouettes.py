@@ -22,27 +22,13 @@ MOST_BOUNDED = 300
 
 @dataclass(frozen=True)
 class Silhouettes:
-    """The silhouette of each sampled row.
+    """The silhouette of each sampled row."""
 
-    Attributes
-    ----------
-    values : array
-        Between -1 and 1.
-    labels : array
-        The cluster of each.
-    sampled : bool
-        Whether only some of the rows were used.
-    cluster_means : array of shape (k,)
-        NaN for a cluster without rows.
-    mean : float
-        Mean over all rows of the table; for a sample, clusters are weighted by their sizes in the table.
-    """
-
-    values: NDArray[np.float64]
-    labels: NDArray[np.int64]
-    sampled: bool
-    cluster_means: NDArray[np.float64]
-    mean: float
+    values: NDArray[np.float64]  # between -1 and 1
+    labels: NDArray[np.int64]  # the cluster of each
+    sampled: bool  # whether only some of the rows were used
+    cluster_means: NDArray[np.float64]  # (k,): NaN for a cluster without rows
+    mean: float  # mean over all rows of the table; for a sample, clusters are weighted by their sizes in the table
 
     @property
     def negative(self) -> NDArray[np.int64]:

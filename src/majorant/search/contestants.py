@@ -22,39 +22,20 @@ STEADIEST = 0.95
 @value_class
 @dataclass(frozen=True)
 class Run(Generic[Theta]):
-    """The state of one start.
+    """The state of one start."""
 
-    Attributes
-    ----------
-    source : str
-        Kind of start, in words.
-    start, theta : parameters
-        Initial and current parameters: batches of one run.
-    objective : float
-        Minus the log-likelihood, in the units of the fit.
-    degenerate : str
-        Why the solution is degenerate; empty if it is not.
-    met : tuple of (source, n_iter)
-        Runs that reached the same solution and were not continued.
-    is_whole : bool
-        Whether every step was made on all rows.
-    path : tuple of float
-        Objectives after the steps on all rows, if kept.
-    number : int
-        Number of the start in its round.
-    """
-
-    source: str
+    source: str  # kind of start, in words
+    # initial and current parameters: batches of one run
     start: Theta
     theta: Theta
-    objective: float = np.inf
+    objective: float = np.inf  # minus the log-likelihood, in the units of the fit
     n_iter: int = 0
     converged: bool = False
-    degenerate: str = ""
-    met: tuple[tuple[str, int], ...] = ()
-    is_whole: bool = True
-    path: tuple[float, ...] = ()
-    number: int = 0
+    degenerate: str = ""  # why the solution is degenerate; empty if it is not
+    met: tuple[tuple[str, int], ...] = ()  # runs that reached the same solution and were not continued
+    is_whole: bool = True  # whether every step was made on all rows
+    path: tuple[float, ...] = ()  # objectives after the steps on all rows, if kept
+    number: int = 0  # number of the start in its round
 
     @property
     def is_regular(self) -> bool:
@@ -181,28 +162,15 @@ class Leaving(Protocol):
 
 @dataclass(frozen=True)
 class Found(Generic[Theta]):
-    """The result of a race, in the units of the fit.
-
-    Attributes
-    ----------
-    records : tuple of StartRecord
-    optima : tuple of Run
-        Distinct regular optima, best first; degenerate ones if there are no others.
-    excluded : Run or None
-        A better solution that the rule excludes as degenerate.
-    n_degenerate : int
-        Number of runs that ended at degenerate solutions, if there are regular ones.
-    raced : tuple of (int, int)
-        Numbers of starts and perturbations that began.
-    """
+    """The result of a race, in the units of the fit."""
 
     best: Run[Theta]
     records: tuple[StartRecord, ...]
-    optima: tuple[Run[Theta], ...]
-    excluded: Run[Theta] | None = None
+    optima: tuple[Run[Theta], ...]  # distinct regular optima, best first; degenerate ones if there are no others
+    excluded: Run[Theta] | None = None  # a better solution that the rule excludes as degenerate
     note: str = ""
-    n_degenerate: int = 0
-    raced: tuple[int, int] = (0, 0)
+    n_degenerate: int = 0  # number of runs that ended at degenerate solutions, if there are regular ones
+    raced: tuple[int, int] = (0, 0)  # numbers of starts and perturbations that began
 
 
 def found_of(runs: Sequence[Run[Theta]]) -> Found[Theta]:

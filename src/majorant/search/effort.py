@@ -24,58 +24,29 @@ class Plan:
     A round compares starts, or perturbations of the best solutions, by successive halving: all take a few steps of EM,
     the best take more, and the best of these are run to convergence. Rounds continue until the best solution is found
     repeatedly.
-
-    Attributes
-    ----------
-    n_starts, n_perturbations : int
-        Numbers of starts and perturbations of a round.
-    n_made : int
-        Number of starts that are made, if greater: where a model tells cheaply, the most likely ones are run.
-    race : tuple of (int, int)
-        Number of steps of EM before runs are compared, and number of runs that continue.
-    perturbation_race : tuple of (int, int)
-        The same for rounds of perturbations; empty to use `race`.
-    least_rounds, most_rounds : int
-        Smallest number of rounds after the last improvement, and largest number of rounds.
-    least_barren : int
-        Smallest number of rounds after the last improvement while all solutions are degenerate.
-    keeps_barren : bool
-        Whether a race drops no run while all solutions are degenerate: the likeliest may all be about to collapse.
-    sure_rounds, sure_share, sure_starts : int, float, (int, float)
-        Number of rounds after which the search ends if the first one found the best, and at least such a share of all
-        runs, such a number of starts and such a share of the finished ones reached it.
-    least_hits : int
-        Number of times that the best must have been reached.
-    agreed_share : float
-        Share of all runs at the best from which on one round without improvement is enough.
-    starts_every : int
-        Number of rounds between two with new starts instead of perturbations; 0: only the first has starts.
-    n_kept : int
-        Number of distinct optima that perturbations start from.
-    n_beyond : int
-        Number of perturbations without the rule against degenerate solutions, to see whether it excludes a better one.
-    tells_all : bool
-        Whether every start is recorded, in the order in which they were made; for searches with few starts.
     """
 
-    n_starts: int = 24
-    n_made: int = 0
-    n_perturbations: int = 24
-    race: Heats = ((6, 8), (20, 4))
-    perturbation_race: Heats = ()
-    least_rounds: int = 3
+    n_starts: int = 24  # of a round
+    n_made: int = 0  # starts that are made, if more: where a model tells cheaply, the most likely ones are run
+    n_perturbations: int = 24  # of a round
+    race: Heats = ((6, 8), (20, 4))  # number of steps of EM before runs are compared, and number of runs that continue
+    perturbation_race: Heats = ()  # the same for rounds of perturbations; empty to use `race`
+    least_rounds: int = 3  # smallest number of rounds after the last improvement
     most_rounds: int = 12
-    least_barren: int = 60
+    least_barren: int = 60  # smallest number of rounds after the last improvement while all solutions are degenerate
+    # whether a race drops no run while all solutions are degenerate: the likeliest may all be about to collapse
     keeps_barren: bool = False
+    # number of rounds after which the search ends if the first one found the best, and at least such a share of all
+    # runs, such a number of starts and such a share of the finished ones reached it
     sure_rounds: int = 1
     sure_share: float = 0.75
     sure_starts: tuple[int, float] = (1, 0.0)
-    least_hits: int = 3
-    agreed_share: float = np.inf
-    starts_every: int = 2
-    n_kept: int = 4
-    n_beyond: int = 24
-    tells_all: bool = False
+    least_hits: int = 3  # number of times that the best must have been reached
+    agreed_share: float = np.inf  # share of all runs at the best from which on one round without improvement is enough
+    starts_every: int = 2  # rounds between two with new starts instead of perturbations; 0: only the first has starts
+    n_kept: int = 4  # number of distinct optima that perturbations start from
+    n_beyond: int = 24  # perturbations without the rule against degenerate solutions: does it exclude a better one?
+    tells_all: bool = False  # whether every start is recorded, in the order of making; for searches with few starts
 
     def within(self, cost: float) -> Plan:
         """Return the plan where a step of EM costs rows times parameters.

@@ -24,25 +24,15 @@ class FewStarts(Generic[Theta]):
     """A contest with one round of starts, all of them recorded; see `race.Contest`.
 
     A model overrides `starts` and, if it has its own method to run the best to convergence, `finished`.
-
-    Attributes
-    ----------
-    whole : Problem
-        The problem on all rows, which a race passes on as its rows.
-    part : Problem
-        The problem on the rows on which starts are compared; `whole` itself if these are all.
-    race : tuple of (int, int)
-        Number of steps before starts are compared, and number of starts that continue; empty if all do.
-    note : str
-        A sentence for the user about the rows on which starts are compared.
     """
 
-    whole: Problem[Theta]
-    part: Problem[Theta]
+    whole: Problem[Theta]  # the problem on all rows, which a race passes on as its rows
+    part: Problem[Theta]  # the problem on the rows on which starts are compared; `whole` itself if these are all
     tol: float
     max_iter: int
+    # number of steps before starts are compared, and number of starts that continue; empty if all do
     race: tuple[tuple[int, int], ...] = ()
-    note: str = ""
+    note: str = ""  # a sentence for the user about the rows on which starts are compared
     constant: float = 0.0
     has_rule: bool = False
 

@@ -20,22 +20,13 @@ LARGEST_LOG = 600.0
 
 
 class Covariance(ABC):
-    """One type of covariances, without state.
-
-    Attributes
-    ----------
-    code : int
-        Code of the type in the kernels.
-    most_axes : int
-        Dimensions of maps under which components keep their type: 2 for a matrix, 1 for a factor per column, 0 for one.
-    frame : str
-        Coordinates in which EM does not depend on units: "whitened", "standardised" or "scaled".
-    """
+    """One type of covariances, without state."""
 
     name: ClassVar[CovarianceType]
-    code: ClassVar[int]
+    code: ClassVar[int]  # code of the type in the kernels
+    # dimensions of maps under which components keep their type: 2 for a matrix, 1 for a factor per column, 0 for one
     most_axes: ClassVar[int]
-    frame: ClassVar[str]
+    frame: ClassVar[str]  # coordinates in which EM does not depend on units: "whitened", "standardised" or "scaled"
 
     @property
     def has_matrices(self) -> bool:

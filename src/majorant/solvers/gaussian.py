@@ -26,17 +26,6 @@ LOG_2PI = float(np.log(2 * np.pi))
 class Mixture:
     r"""Parameters of a Gaussian mixture, :math:`p(x) = \sum_k \pi_k N(x; \mu_k, \Sigma_k)`.
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_components,)
-        Shares; a component whose share is zero is absent.
-    means : ndarray of shape (n_components, n_features)
-    covariances : ndarray
-        In scikit-learn's shape for the covariance type.
-    covariance_type : {"full", "tied", "diag", "spherical"}
-    factors : ndarray, optional
-        Of the precisions, see `precision_factors`: where they are known better than rounded covariances tell.
-
     Examples
     --------
     >>> import numpy as np
@@ -47,10 +36,11 @@ class Mixture:
     array([4.])
     """
 
-    weights: Array
-    means: Array
-    covariances: Array
+    weights: Array  # (n_components,): Shares; a component whose share is zero is absent
+    means: Array  # (n_components, n_features)
+    covariances: Array  # in scikit-learn's shape for the covariance type
     covariance_type: CovarianceType
+    # of the precisions, see `precision_factors`: where they are known better than rounded covariances tell
     factors: Array | None = None
 
     @property

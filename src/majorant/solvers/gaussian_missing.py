@@ -42,16 +42,9 @@ def marginal(mixture: Mixture, observed: Mask) -> Mixture:
 
 @dataclass(frozen=True)
 class Completion:
-    """The marginal distribution of some columns, and the conditional one of the others given these.
+    """The marginal distribution of some columns, and the conditional one of the others given these."""
 
-    Attributes
-    ----------
-    mixture : Mixture
-        The mixture of all columns.
-    observed : ndarray of bool, shape (n_features,)
-    """
-
-    mixture: Mixture
+    mixture: Mixture  # the mixture of all columns
     observed: Mask
 
     @cached_property

@@ -36,18 +36,11 @@ class LogisticRegressions:
 
     The objective is :math:`\frac{1}{\omega} \sum_d \omega_d \sum_i [\log(1 + e^{\eta_{di}}) - x_{di} \eta_{di}]
     + \frac{\lambda}{2} |w|^2`, :math:`\omega = \sum_d \omega_d`.
-
-    Attributes
-    ----------
-    columns : ndarray of shape (n, n_columns + 1)
-        Standardised, with a last column of ones.
-    bits : CSR matrix of shape (n, n_bits)
-    weights : ndarray of shape (n,)
     """
 
-    columns: Array
-    bits: Any
-    weights: Array
+    columns: Array  # (n, n_columns + 1): standardised, with a last column of ones
+    bits: Any  # CSR (n, n_bits)
+    weights: Array  # (n,)
 
     @property
     def data(self) -> Chunks:

@@ -21,20 +21,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogitSums:
-    r"""Value and derivatives of :math:`A(\theta) = \sum_i w_i \log\sum_z e^{u_i(z)}`, u the scores.
+    r"""Value and derivatives of :math:`A(\theta) = \sum_i w_i \log\sum_z e^{u_i(z)}`, u the scores."""
 
-    Attributes
-    ----------
-    value : float
-        A.
-    moments : ndarray of shape (n_features + 1, n_states)
-        Its gradient.
-    blocks : ndarray of shape (n_pairs, n_features + 1, n_features + 1), or None
-        :math:`\sum_i w_i p_i(a) p_i(b) [x, 1]^\top [x, 1]` of each pair of states a < b, a block of minus H.
-    """
-
-    value: float
-    moments: Array
+    value: float  # A
+    moments: Array  # (n_features + 1, n_states): its gradient
+    # (n_pairs, n_features + 1, n_features + 1): :math:`\sum_i w_i p_i(a) p_i(b) [x, 1]^\top [x, 1]` of each pair of
+    # states a < b, a block of minus H
     blocks: Array | None = None
 
     def __add__(self, other: LogitSums) -> LogitSums:

@@ -29,25 +29,15 @@ PIECE = 1e7
 
 @dataclass(frozen=True)
 class MedoidPlan:
-    """When a search stops.
+    """When a search stops."""
 
-    Attributes
-    ----------
-    starts : int
-        Descents from seeds.
-    perturbations : int
-        Largest number of perturbations of the best solution.
-    returns : float
-        Returns to the best objective after which there are no more perturbations, as a multiple of the number of
-        medoids; at least 10.
-    work : float
-        Candidates that perturbations may try, as a multiple of those of the first descent. Seven perturbations are made
-        in any case, up to thirty on small tables.
-    """
-
-    starts: int
-    perturbations: int
+    starts: int  # descents from seeds
+    perturbations: int  # largest number of perturbations of the best solution
+    # returns to the best objective after which there are no more perturbations, as a multiple of the number of medoids;
+    # at least 10
     returns: float
+    # Candidates that perturbations may try, as a multiple of those of the first descent. Seven perturbations are made
+    # in any case, up to thirty on small tables.
     work: float
 
 
@@ -56,27 +46,14 @@ EFFORTS = {"fast": MedoidPlan(1, 0, 0, 0), "default": MedoidPlan(4, 1000, 1, 2),
 
 @dataclass(frozen=True)
 class MedoidResult:
-    """Result of a search.
+    """Result of a search."""
 
-    Attributes
-    ----------
-    medoids : ndarray of shape (k,)
-        Rows.
-    labels : ndarray of shape (n,), int32
-        Position of the nearest medoid of each row.
-    objective : float
-        Weighted sum of distances to the nearest medoid.
-    steps : list of float
-        The objective from the first medoids to the last ones: it never rises.
-    optima : list of (str, float, int, bool)
-        Kind, final objective, number of objectives on its way, and whether no swap with any row helps, of descents from
-        seeds ("seeds") and of perturbations ("perturbation").
-    """
-
-    medoids: NDArray[np.int64]
-    labels: NDArray[np.int32]
-    objective: float
-    steps: list[float]
+    medoids: NDArray[np.int64]  # (k,): rows
+    labels: NDArray[np.int32]  # (n,): position of the nearest medoid of each row
+    objective: float  # weighted sum of distances to the nearest medoid
+    steps: list[float]  # the objective from the first medoids to the last ones: it never rises
+    # kind, final objective, number of objectives on its way, and whether no swap with any row helps, of descents from
+    # seeds ("seeds") and of perturbations ("perturbation")
     optima: list[tuple[str, float, int, bool]]
 
 

@@ -35,18 +35,11 @@ class Ellipse:
 
 @dataclass(frozen=True)
 class Normals:
-    """A mixture of normal densities, on all features or the marginal one on some.
+    """A mixture of normal densities, on all features or the marginal one on some."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (K,)
-    means : ndarray of shape (K, m)
-    covariances : ndarray of shape (K, m, m)
-    """
-
-    weights: Array
-    means: Array
-    covariances: Array
+    weights: Array  # (K,)
+    means: Array  # (K, m)
+    covariances: Array  # (K, m, m)
 
     def ellipse(self, component: int, share: float = 0.9) -> Ellipse:
         r"""Return the ellipse around the mean that holds a share of a component's probability on two features.

@@ -227,21 +227,11 @@ def pseudo_solve(gram: Array, target: Array) -> Array:
 
 @dataclass(frozen=True)
 class GramRoots:
-    """Square roots of a Gram matrix G within its range.
+    """Square roots of a Gram matrix G within its range."""
 
-    Attributes
-    ----------
-    root : ndarray of shape (rank, n)
-        R with ``R.T @ R`` equal to G, up to the directions left out.
-    inverse : ndarray of shape (rank, n)
-        S with ``S @ R.T`` the identity.
-    eigenvalues : ndarray of shape (n,)
-        Eigenvalues of G scaled to unit diagonal, ascending.
-    """
-
-    root: Array
-    inverse: Array
-    eigenvalues: Array
+    root: Array  # (rank, n): R with ``R.T @ R`` equal to G, up to the directions left out
+    inverse: Array  # (rank, n): S with ``S @ R.T`` the identity
+    eigenvalues: Array  # (n,): eigenvalues of G scaled to unit diagonal, ascending
 
     @property
     def rank(self) -> int:

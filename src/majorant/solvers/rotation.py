@@ -23,19 +23,11 @@ class Rotation:
     r"""Rows as :math:`z_i = (x_i - m) R`, where the columns of R are orthonormal and span the centred rows, or R = 1.
 
     A linear function of the rows with a penalty on its squared norm has its minimum in that span, so nothing is lost.
-
-    Attributes
-    ----------
-    z : ndarray or CSR matrix of shape (n_samples, n_coordinates)
-    mean : ndarray of shape (n_features,)
-        m; zero for rows that stay sparse.
-    basis : ndarray of shape (n_features, n_coordinates), or None
-        R.
     """
 
-    z: Any
-    mean: Array
-    basis: Array | None = None
+    z: Any  # CSR or dense (n_samples, n_coordinates)
+    mean: Array  # (n_features,): m; zero for rows that stay sparse
+    basis: Array | None = None  # (n_features, n_coordinates): R
 
     def outward(self, theta: Array) -> Array:
         """Convert parameters (n_coordinates + 1, n_states) of z to (n_features + 1, n_states) of x; intercepts last."""

@@ -32,19 +32,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Assigned:
-    """An assignment of rows to clusters.
+    """An assignment of rows to clusters."""
 
-    Attributes
-    ----------
-    mass : ndarray of shape (k, n)
-        The weight of each row in each cluster. At most k - 1 rows are divided, and none if weights and sizes are whole
-        multiples of one number.
-    prices : ndarray of shape (k,)
-        What a unit of weight pays in each cluster beside its cost: above zero only in a full one, below zero only in
-        one of the smallest size.
-    """
-
+    # (k, n): The weight of each row in each cluster. At most k - 1 rows are divided, and none if weights and sizes are
+    # whole multiples of one number.
     mass: Array
+    # (k,): what a unit of weight pays in each cluster beside its cost: above zero only in a full one, below zero only
+    # in one of the smallest size
     prices: Array
     cost: float
 

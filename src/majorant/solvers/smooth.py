@@ -17,22 +17,12 @@ Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 @dataclass(frozen=True)
 class SmoothResult:
-    """Result of the minimisation.
+    """Result of the minimisation."""
 
-    Attributes
-    ----------
-    x : ndarray
-        The best point.
-    values : list of float
-        Value at the start and after each iteration; never rising.
-    converged : bool
-        Whether the tolerance was reached.
-    """
-
-    x: NDArray[np.float64]
+    x: NDArray[np.float64]  # the best point
     value: float
-    values: list[float]
-    converged: bool
+    values: list[float]  # value at the start and after each iteration; never rising
+    converged: bool  # whether the tolerance was reached
 
     @property
     def n_iter(self) -> int:

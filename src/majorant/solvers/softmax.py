@@ -30,20 +30,11 @@ class SoftmaxProblem:
               + \tfrac{\lambda}{2} \|\theta_{1:p}\|^2
 
     where :math:`T = \sum_i w_i [x_i, 1]^\top t_i` are the moments of the targets.
-
-    Parameters
-    ----------
-    data : Chunks
-        Rows in the first column, with weights that are the sums of the rows of the targets.
-    target : ndarray of shape (n_features + 1, n_states)
-        T.
-    l2 : float
-        :math:`\lambda`; intercepts are not penalised.
     """
 
-    data: Chunks
-    target: Array
-    l2: float
+    data: Chunks  # rows in the first column, with weights that are the sums of the rows of the targets
+    target: Array  # (n_features + 1, n_states): T
+    l2: float  # :math:`\lambda`; intercepts are not penalised
 
     @property
     def is_small(self) -> bool:

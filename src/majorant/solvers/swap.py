@@ -32,41 +32,21 @@ PIECE = 2e7
 
 @dataclass(frozen=True)
 class SwapPlan:
-    """When a search stops.
+    """When a search stops."""
 
-    Attributes
-    ----------
-    perturbations : int
-        Largest number of perturbations of local optima.
-    returns : int
-        Number of starts and perturbations that reach the best objective after which the search stops.
-    starts : int
-        Independent descents from seeds, before the perturbations.
-    patience : int
-        Number of consecutive failed rounds that ends a descent.
-    brief : int
-        The same for a descent from a perturbation, which goes on with `patience` once it lies below the best. On tiny
-        data it is `patience`.
-    accepted, progress : float
-        Smallest relative decrease of a round that is kept, and the one below which it counts as failed.
-    settle : float
-        Relative decrease of a Lloyd step below which a descent ends.
-    sweeps : int
-        Largest number of passes of single moves at the end of a descent.
-    least : float
-        Relative decrease of twenty Lloyd steps below which the last polish ends.
-    """
-
-    perturbations: int
-    returns: int
-    starts: int = 1
-    patience: int = 10
+    perturbations: int  # largest number of perturbations of local optima
+    returns: int  # number of starts and perturbations that reach the best objective after which the search stops
+    starts: int = 1  # independent descents from seeds, before the perturbations
+    patience: int = 10  # number of consecutive failed rounds that ends a descent
+    # The same for a descent from a perturbation, which goes on with `patience` once it lies below the best. On tiny
+    # data it is `patience`.
     brief: int = 2
+    # smallest relative decrease of a round that is kept, and the one below which it counts as failed
     accepted: float = 1e-7
     progress: float = 1e-5
-    settle: float = 1e-5
-    sweeps: int = 5
-    least: float = 0.0
+    settle: float = 1e-5  # relative decrease of a Lloyd step below which a descent ends
+    sweeps: int = 5  # largest number of passes of single moves at the end of a descent
+    least: float = 0.0  # relative decrease of twenty Lloyd steps below which the last polish ends
 
 
 EFFORTS = {"fast": SwapPlan(0, 0, patience=6), "default": SwapPlan(50, 4, 3), "best": SwapPlan(600, 20, 3, brief=10)}
@@ -81,37 +61,20 @@ FINE = 4_000_000
 
 @dataclass(frozen=True)
 class SwapResult:
-    """Result of a search.
+    """Result of a search."""
 
-    Attributes
-    ----------
-    centres : ndarray of shape (k, d), float64
-        Once settled means of the points nearest to them, or on the sphere the directions of their sums.
-    labels : ndarray of shape (n,), int32
-        The nearest centre of every point.
-    objective : float
-        Weighted sum of squared distances of points to their centres.
-    n_rounds : int
-        Number of rounds of swaps, including failed ones.
-    converged : bool
-        Whether the search ended by itself.
-    steps : list of float
-        The objective from the first centres to the last ones: it never rises.
-    optima : list of (str, float)
-        Kind and final objective of the descents from seeds ("k-means++") and of every perturbation ("perturbation"):
-        also where the descent from a seed gave parts to the best solution.
-    is_settled : bool
-        Whether no Lloyd step and no move of a single point improves the solution. On large data the search ends sooner,
-        and centres may be near the means of their points only.
-    """
-
+    # (k, d): once settled means of the points nearest to them, or on the sphere the directions of their sums
     centres: NDArray[np.float64]
-    labels: NDArray[np.int32]
-    objective: float
-    n_rounds: int
-    converged: bool
-    steps: list[float]
+    labels: NDArray[np.int32]  # (n,): the nearest centre of every point
+    objective: float  # weighted sum of squared distances of points to their centres
+    n_rounds: int  # number of rounds of swaps, including failed ones
+    converged: bool  # whether the search ended by itself
+    steps: list[float]  # the objective from the first centres to the last ones: it never rises
+    # kind and final objective of the descents from seeds ("k-means++") and of every perturbation ("perturbation"): also
+    # where the descent from a seed gave parts to the best solution
     optima: list[tuple[str, float]]
+    # Whether no Lloyd step and no move of a single point improves the solution. On large data the search ends sooner,
+    # and centres may be near the means of their points only.
     is_settled: bool = True
 
 

@@ -27,30 +27,17 @@ ENOUGH_HITS = 3
 
 @dataclass(frozen=True)
 class MomentFit:
-    """A mixture of regressions found from moments, as a start of EM.
+    """A mixture of regressions found from moments, as a start of EM."""
 
-    Attributes
-    ----------
-    proportions : ndarray of shape (k,)
-        Sum to one, largest first.
-    coefficients : ndarray of shape (k, d)
-        One row per component.
-    noise_variance : float
-        Noise variance of all components, at least a small share of the residual variance of one linear regression.
-    misfit : float
-        Half the weighted sum of squares of the moment equations.
-    n_starts, n_hits : int
-        Number of starts, and of those that reached this misfit.
-    others : tuple of MomentFit
-        Other local minima, by misfit: where moments are uninformative, one of them may be a better start.
-    """
-
-    proportions: Array
-    coefficients: Array
+    proportions: Array  # (k,): sum to one, largest first
+    coefficients: Array  # (k, d): one row per component
+    # noise variance of all components, at least a small share of the residual variance of one linear regression
     noise_variance: float
-    misfit: float
+    misfit: float  # half the weighted sum of squares of the moment equations
+    # number of starts, and of those that reached this misfit
     n_starts: int = 1
     n_hits: int = 1
+    # other local minima, by misfit: where moments are uninformative, one of them may be a better start
     others: tuple[MomentFit, ...] = ()
 
 

@@ -18,24 +18,14 @@ NEGLIGIBLE = 1e-10
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """Rows along the axes in which their weighted covariance is diagonal.
+    """Rows along the axes in which their weighted covariance is diagonal."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n_axes, n_rows)
-        Scores of unit weighted variance and mean zero, widest axis first; transposed, so that sums over rows read
-        memory in order.
-    deviations : ndarray of shape (n_axes,)
-        Standard deviation along each axis.
-    axes : ndarray of shape (n_features, n_axes)
-        Orthonormal.
-    mean : ndarray of shape (n_features,)
-    """
-
+    # (n_axes, n_rows): scores of unit weighted variance and mean zero, widest axis first; transposed, so that sums over
+    # rows read memory in order
     scores: NDArray[np.float64]
-    deviations: NDArray[np.float64]
-    axes: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    deviations: NDArray[np.float64]  # (n_axes,): standard deviation along each axis
+    axes: NDArray[np.float64]  # (n_features, n_axes): orthonormal
+    mean: NDArray[np.float64]  # (n_features,)
 
     @property
     def coordinates(self) -> NDArray[np.float64]:

@@ -31,27 +31,13 @@ IDENTIFIED = 1e-7
 
 @dataclass(frozen=True)
 class RegressionMoments:
-    """Sums over the data for moment methods; they are additive over blocks of rows.
+    """Sums over the data for moment methods; they are additive over blocks of rows."""
 
-    Attributes
-    ----------
-    n_features : int
-        Number of columns of the design, including a constant.
-    has_constant : bool
-        Whether the last column is an added constant.
-    x : tuple of three arrays
-        Sums of the distinct products of 2, 4 and 6 features.
-    xy : tuple of three arrays
-        Sums of the distinct products of p features times ``y**p``, for p = 1, 2, 3.
-    y : ndarray of shape (7,)
-        Sums of ``y**0`` (the weights) to ``y**6``.
-    """
-
-    n_features: int
-    has_constant: bool
-    x: tuple[Array, Array, Array]
-    xy: tuple[Array, Array, Array]
-    y: Array
+    n_features: int  # number of columns of the design, including a constant
+    has_constant: bool  # whether the last column is an added constant
+    x: tuple[Array, Array, Array]  # sums of the distinct products of 2, 4 and 6 features
+    xy: tuple[Array, Array, Array]  # sums of the distinct products of p features times ``y**p``, for p = 1, 2, 3
+    y: Array  # (7,): sums of ``y**0`` (the weights) to ``y**6``
 
     def __add__(self, other: RegressionMoments) -> RegressionMoments:
         return RegressionMoments(
@@ -127,21 +113,12 @@ class RegressionMoments:
 
 @dataclass(frozen=True)
 class Identifiability:
-    """Whether the data determine the p-th order moments of a mixture's coefficients.
-
-    Attributes
-    ----------
-    n_coefficients : int
-        Number of distinct entries of the moment tensor.
-    rank : int
-        Number of independent combinations of them that the data determine.
-    condition : float
-        Largest over smallest eigenvalue of the identified directions, with products of features scaled to unit length.
-    """
+    """Whether the data determine the p-th order moments of a mixture's coefficients."""
 
     order: int
-    n_coefficients: int
-    rank: int
+    n_coefficients: int  # number of distinct entries of the moment tensor
+    rank: int  # number of independent combinations of them that the data determine
+    # largest over smallest eigenvalue of the identified directions, with products of features scaled to unit length
     condition: float
 
     @classmethod

@@ -14,24 +14,12 @@ from majorant.search.record import StartRecord
 
 @dataclass(frozen=True)
 class Start:
-    """The start of a fit: parameters, or latent values.
+    """The start of a fit: parameters, or latent values."""
 
-    Attributes
-    ----------
-    source : str
-        Kind of start, in words.
-    theta : object, optional
-        Parameters.
-    latent : callable, optional
-        Latent values, as a function of a block.
-    seed : int
-        Seed of random draws during the fit.
-    """
-
-    source: str
-    theta: Any = None
-    latent: FirstLatent | None = None
-    seed: int = 0
+    source: str  # kind of start, in words
+    theta: Any = None  # parameters
+    latent: FirstLatent | None = None  # latent values, as a function of a block
+    seed: int = 0  # seed of random draws during the fit
 
 
 class Best(NamedTuple):

@@ -39,40 +39,25 @@ LEAST_PROPORTION = 0.02
 
 @dataclass(frozen=True)
 class SpectralFit:
-    """A mixture of regressions found by Spectral Experts, with measures of its reliability.
+    """A mixture of regressions found by Spectral Experts, with measures of its reliability."""
 
-    Attributes
-    ----------
-    proportions : ndarray of shape (k,)
-        Sum to one, largest first.
-    coefficients : ndarray of shape (k, d)
-        One row per component.
-    noise_variance : float
-        The given or the chosen one, at least a small share of the residual variance of one linear regression.
-    misfit : float
-        Half the weighted sum of squares of the moment equations (`MomentEquations`), comparable between fits.
-    eigenvalues : ndarray of shape (d,)
-        Eigenvalues of the second moment of the coefficients, largest first, with features scaled to unit mean square.
-    eigen_gap : float
-        Difference of the k-th and the next eigenvalue (in magnitude), relative to the first: near zero or negative,
-        there are no clear k components. The k-th eigenvalue itself if k is the number of features.
-    deflation_residual : float
-        Norm of the residual of k terms of the whitened third moment, as a share of its Frobenius norm.
-    is_clipped : bool
-        Whether an eigenvalue, a proportion or the length of coefficients was out of range and was clipped.
-    others : tuple of SpectralFit
-        Fits with other noise variances, if it is unknown, by misfit.
-    """
-
-    proportions: Array
-    coefficients: Array
+    proportions: Array  # (k,): sum to one, largest first
+    coefficients: Array  # (k, d): one row per component
+    # the given or the chosen one, at least a small share of the residual variance of one linear regression
     noise_variance: float
+    # half the weighted sum of squares of the moment equations (`MomentEquations`), comparable between fits
     misfit: float
+    # (d,): eigenvalues of the second moment of the coefficients, largest first, with features scaled to unit mean
+    # square
     eigenvalues: Array
+    # Difference of the k-th and the next eigenvalue (in magnitude), relative to the first: near zero or negative, there
+    # are no clear k components. The k-th eigenvalue itself if k is the number of features.
     eigen_gap: float
+    # norm of the residual of k terms of the whitened third moment, as a share of its Frobenius norm
     deflation_residual: float
+    # whether an eigenvalue, a proportion or the length of coefficients was out of range and was clipped
     is_clipped: bool
-    others: tuple[SpectralFit, ...] = ()
+    others: tuple[SpectralFit, ...] = ()  # fits with other noise variances, if it is unknown, by misfit
 
 
 def spectral_experts(

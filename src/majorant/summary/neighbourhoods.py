@@ -17,21 +17,12 @@ PERPLEXITY = 30.0
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Positions of some rows in the plane.
+    """Positions of some rows in the plane."""
 
-    Attributes
-    ----------
-    rows : array of shape (n_drawn,)
-        Numbers of the rows, ascending.
-    places : array of shape (n_drawn, 2)
-        Positions; only neighbourhoods are meaningful, not directions or distances.
-    perplexity : float
-        Approximate number of neighbours that t-SNE preserves for each row.
-    """
-
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # (n_drawn,): numbers of the rows, ascending
+    # (n_drawn, 2): Positions; only neighbourhoods are meaningful, not directions or distances
     places: NDArray[np.float64]
-    perplexity: float
+    perplexity: float  # approximate number of neighbours that t-SNE preserves for each row
 
 
 def neighbourhoods_of(points: NDArray[np.float64], random_state: int = 0) -> Neighbourhoods | None:

@@ -43,21 +43,13 @@ def refuse_lost(problem: GridProblem, alpha: float) -> None:
 
 @dataclass(frozen=True)
 class Discovered:
-    """Parts by k-means on the regions.
+    """Parts by k-means on the regions."""
 
-    Attributes
-    ----------
-    centres : ndarray of shape (n_parts, n_features)
-        Means of the clusters; if there are fewer distinct regions than parts, the last rows repeat the overall mean.
-    parts : ndarray of shape (n_images, n_regions) of int32
-        Nearest centre of each region.
-    mean : ndarray of shape (n_features,)
-        Mean of the regions.
-    """
-
+    # (n_parts, n_features): means of the clusters; if there are fewer distinct regions than parts, the last rows repeat
+    # the overall mean
     centres: NDArray[np.float64]
-    parts: NDArray[np.int32]
-    mean: NDArray[np.float64]
+    parts: NDArray[np.int32]  # (n_images, n_regions): nearest centre of each region
+    mean: NDArray[np.float64]  # (n_features,): mean of the regions
 
 
 def region_rows(grids: GridSet) -> NDArray[Any]:

@@ -48,21 +48,12 @@ AFTER = 1 << 31
 
 @dataclass
 class ClusteringContest(FewStarts[Clusterings]):
-    """The starts of a clustering; where they are of all kinds, the best are annealed, regrouped, and moved by rows.
-
-    Attributes
-    ----------
-    axes : PrincipalAxes
-        Weights of the rows on which starts race.
-    init : str or ndarray of shape (n_rows, n_clusters)
-    n_init : "auto" or int
-        Number of random starts, or of columns of the relaxation.
-    """
+    """The starts of a clustering; where they are of all kinds, the best are annealed, regrouped, and moved by rows."""
 
     part: ClusteringCost
-    axes: PrincipalAxes = field(kw_only=True)
-    init: Any = field(kw_only=True)
-    n_init: Any = field(kw_only=True)
+    axes: PrincipalAxes = field(kw_only=True)  # weights of the rows on which starts race
+    init: Any = field(kw_only=True)  # (n_rows, n_clusters)
+    n_init: Any = field(kw_only=True)  # number of random starts, or of columns of the relaxation
     random: np.random.Generator = field(kw_only=True)
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Clusterings]]:

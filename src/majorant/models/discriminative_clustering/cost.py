@@ -26,18 +26,10 @@ FIRST_SWEEPS = 20
 
 @dataclass(frozen=True)
 class Clusterings:
-    """A batch of classifiers, and the assignments behind their tables.
+    """A batch of classifiers, and the assignments behind their tables."""
 
-    Attributes
-    ----------
-    theta : ndarray of shape (runs, n_axes + 1, n_clusters)
-        Intercepts last.
-    log_xi : ndarray of shape (runs, n_rows, n_clusters)
-        Logarithms of the assignments.
-    """
-
-    theta: Array
-    log_xi: Array
+    theta: Array  # (runs, n_axes + 1, n_clusters): intercepts last
+    log_xi: Array  # (runs, n_rows, n_clusters): logarithms of the assignments
 
 
 @dataclass(frozen=True)
@@ -53,21 +45,12 @@ class ClusteringCost:
     :math:`\alpha_{kn} = \omega_n \xi_{nk} / c_k`, :math:`c_k = \sum_n \omega_n \xi_{nk}`.
 
     A pass makes some sweeps over tables and assignments, and a step takes one of softmax regression on the latter.
-
-    Attributes
-    ----------
-    coordinates : ndarray of shape (n_rows, n_axes)
-    shares : ndarray of shape (n_rows,)
-        Positive, of sum one.
-    alpha : float
-        :math:`\lambda`.
-    n_jobs : int, optional
     """
 
-    coordinates: Array
-    shares: Array
+    coordinates: Array  # (n_rows, n_axes)
+    shares: Array  # (n_rows,): positive, of sum one
     n_clusters: int
-    alpha: float
+    alpha: float  # :math:`\lambda`
     n_jobs: int | None = None
     total_weight = 1.0
 

@@ -43,28 +43,17 @@ LADDER = (0.1, 1 / 3, 1.0)
 
 @dataclass
 class LatentClassContest(FewStarts[LatentClasses]):
-    """The search for latent classes.
-
-    Attributes
-    ----------
-    assignments : iterable of (str, ndarray)
-        Names of starts, and their soft assignments of the labelled rows of the race.
-    gamma : float
-        Weight of what unlabelled rows add.
-    bounds : bound policy, optional
-    seeds : numpy.random.Generator
-        What descents draw on their way.
-    traces : dict
-        Of runs by another policy than the tightest bounds: by the number of the start.
-    """
+    """The search for latent classes."""
 
     whole: FamilyOnData[LatentClasses]
     part: FamilyOnData[LatentClasses]
     design: Design = field(kw_only=True)
+    # names of starts, and their soft assignments of the labelled rows of the race
     assignments: Iterable[tuple[str, Array]] = field(kw_only=True)
-    gamma: float = field(kw_only=True)
+    gamma: float = field(kw_only=True)  # weight of what unlabelled rows add
     bounds: BoundPolicy | None = field(kw_only=True)
-    seeds: np.random.Generator = field(kw_only=True)
+    seeds: np.random.Generator = field(kw_only=True)  # what descents draw on their way
+    # of runs by another policy than the tightest bounds: by the number of the start
     traces: dict[int, Trace] = field(default_factory=dict)
     _first: list[Callable[[Block], Array]] = field(default_factory=list)
 

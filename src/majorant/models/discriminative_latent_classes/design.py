@@ -26,42 +26,19 @@ MOST_ROWS = 2000
 
 @dataclass(frozen=True)
 class Design:
-    """Rows in the coordinates of a fit.
+    """Rows in the coordinates of a fit."""
 
-    Attributes
-    ----------
-    labelled : Chunks
-        Columns x and y of the distinct labelled rows, weighted.
-    rows : Chunks
-        Column x of all distinct rows, weighted.
-    measure : Measure
-        Of the rows of X, with or without label.
-    rotation : Rotation
-        From the measure's points to x.
-    point : ndarray of shape (n_labelled,)
-        The distinct row that each labelled one is.
-    code : ndarray of shape (n_labelled,)
-        The pattern of labels of each labelled row, by number.
-    weights : ndarray of shape (n_labelled,)
-    patterns : ndarray of shape (n_patterns, n_labels), or None
-        The indicators that each code stands for.
-    entry : ndarray of shape (n_entries,)
-        The labelled row that each entry of the targets became part of.
-    unit : float
-        What a weight of one is, in the weights as they were given: that of the heaviest labelled row.
-    """
-
-    labelled: Chunks
-    rows: Chunks
-    measure: Measure
-    rotation: Rotation
+    labelled: Chunks  # columns x and y of the distinct labelled rows, weighted
+    rows: Chunks  # column x of all distinct rows, weighted
+    measure: Measure  # of the rows of X, with or without label
+    rotation: Rotation  # from the measure's points to x
     labels: LabelModel
-    point: NDArray[np.intp]
-    code: NDArray[np.intp]
-    weights: Array
-    patterns: NDArray[Any] | None
-    entry: NDArray[np.intp]
-    unit: float
+    point: NDArray[np.intp]  # (n_labelled,): the distinct row that each labelled one is
+    code: NDArray[np.intp]  # (n_labelled,): the pattern of labels of each labelled row, by number
+    weights: Array  # (n_labelled,)
+    patterns: NDArray[Any] | None  # (n_patterns, n_labels): the indicators that each code stands for
+    entry: NDArray[np.intp]  # (n_entries,): the labelled row that each entry of the targets became part of
+    unit: float  # what a weight of one is, in the weights as they were given: that of the heaviest labelled row
 
     @property
     def x(self) -> Any:
@@ -104,33 +81,17 @@ class Design:
 
 @dataclass(frozen=True)
 class FitRows:
-    """The interface of rows in memory or read block by block.
+    """The interface of rows in memory or read block by block."""
 
-    Attributes
-    ----------
-    design : Design
-        Of all rows; where they are streamed, what it holds in memory is of the sample.
-    sample : Design
-        On which starts are made: the design itself, or rows drawn uniformly.
-    kind : {"labels", "probabilities", "indicators"}
-        What y is.
-    classes : ndarray of shape (n_labels,)
-    deviations : ndarray of shape (n_features,)
-        Standard deviations of the columns.
-    n_rows, n_sampled : int
-        Rows with weight, and those of the sample.
-    penalty_of_df : callable
-        See `Design.penalty_of_df`.
-    """
-
-    design: Design
-    sample: Design
-    kind: str
-    classes: NDArray[Any]
-    deviations: Array
+    design: Design  # of all rows; where they are streamed, what it holds in memory is of the sample
+    sample: Design  # on which starts are made: the design itself, or rows drawn uniformly
+    kind: str  # {"labels", "probabilities", "indicators"}: What y is
+    classes: NDArray[Any]  # (n_labels,)
+    deviations: Array  # (n_features,): standard deviations of the columns
+    # rows with weight, and those of the sample
     n_rows: int
     n_sampled: int
-    penalty_of_df: Callable[[float], float]
+    penalty_of_df: Callable[[float], float]  # see `Design.penalty_of_df`
 
 
 def rows_in_memory(X: Any, targets: Targets, weights: Array | None, n_jobs: int | None) -> FitRows:

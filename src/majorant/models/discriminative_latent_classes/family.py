@@ -21,18 +21,10 @@ Array = NDArray[np.float64]
 @value_class
 @dataclass(frozen=True)
 class LatentClasses:
-    """Parameters of a latent-class model.
+    """Parameters of a latent-class model."""
 
-    Attributes
-    ----------
-    theta : ndarray of shape (n_features + 1, n_classes)
-        Coefficients of the classes, intercepts last.
-    alpha : ndarray of shape (n_classes, n_labels)
-        Probability of each label given the class, above zero.
-    """
-
-    theta: Array
-    alpha: Array
+    theta: Array  # (n_features + 1, n_classes): coefficients of the classes, intercepts last
+    alpha: Array  # (n_classes, n_labels): probability of each label given the class, above zero
 
 
 @dataclass
@@ -46,29 +38,15 @@ class LatentClassFamily:
     where :math:`\varepsilon` is so small that it only keeps probabilities off zero. Statistics are the sums
     :math:`\sum_i q_i(z) [x_i, 1]` and those of the labels: the M-step for w is a softmax regression, that for the
     labels' probabilities a ratio of counts.
-
-    Parameters
-    ----------
-    n_states : int
-        Classes.
-    n_features : int
-        Columns of x.
-    labels : LabelModel
-        What y is and how a class predicts it.
-    l2 : float
-        Of the sum over rows; intercepts are not penalised.
-    beta : float
-        Inverse temperature.
-    steps : int
-        Newton steps of an M-step (iterations of L-BFGS where there are many coefficients, eight times as many). One is
-        enough: it lowers the bound, and the next one may be closer.
     """
 
-    n_states: int
-    n_features: int
-    labels: LabelModel
-    l2: float
-    beta: float = 1.0
+    n_states: int  # classes
+    n_features: int  # columns of x
+    labels: LabelModel  # what y is and how a class predicts it
+    l2: float  # of the sum over rows; intercepts are not penalised
+    beta: float = 1.0  # inverse temperature
+    # Newton steps of an M-step (iterations of L-BFGS where there are many coefficients, eight times as many). One is
+    # enough: it lowers the bound, and the next one may be closer.
     steps: int = 1
     slack: float = field(init=False, default=0.0)
 

@@ -25,21 +25,12 @@ class JointCost:
               p(\cdot \mid x_n))\bigr]
 
     with :math:`l` the family's objective, W the weight of the labelled rows and means over all rows.
-
-    Parameters
-    ----------
-    labelled : Chunks
-        Columns x and y.
-    rows : Chunks
-        Column x of all rows.
-    gamma : float
-        Weight of the information; 0 leaves it out.
     """
 
     family: LatentClassFamily
-    labelled: Chunks
-    rows: Chunks
-    gamma: float = 0.0
+    labelled: Chunks  # columns x and y
+    rows: Chunks  # column x of all rows
+    gamma: float = 0.0  # weight of the information; 0 leaves it out
 
     def value_and_gradient(self, at: LatentClasses) -> tuple[float, Array, Array]:
         """Return the cost, its gradient in ``theta`` and that in the free coordinates of the labels' probabilities."""

@@ -22,15 +22,10 @@ class LabelModel:
     r"""One label per row: ``p(y = m | z) = alpha[z, m]``, rows of `alpha` on the simplex.
 
     y is the number of each row's label.
-
-    Attributes
-    ----------
-    prior : float
-        Pseudo-count of each label in every class.
     """
 
     n_labels: int
-    prior: float
+    prior: float  # pseudo-count of each label in every class
 
     def logs(self, alpha: Array, y: NDArray[Any]) -> Array:
         """Return ``log p(y | z)``, shape (rows, n_classes)."""

@@ -33,17 +33,11 @@ MOST_AXES = 50
 
 @dataclass(frozen=True)
 class Relaxed:
-    """The labelled rows that relaxations use.
-
-    Attributes
-    ----------
-    alpha : float
-        The penalty in units of the coordinates.
-    """
+    """The labelled rows that relaxations use."""
 
     design: Design
     n_classes: int
-    alpha: float
+    alpha: float  # the penalty in units of the coordinates
 
     def approximation(self, *, with_labels: bool) -> QuadraticApproximation:
         d = self.design

@@ -22,26 +22,15 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Targets:
-    """y as entries: a row with probabilities of three labels is three entries, one without label is none.
-
-    Attributes
-    ----------
-    kind : {"labels", "probabilities", "indicators"}
-    classes : ndarray of shape (n_labels,)
-    rows, codes : ndarray of shape (n_entries,)
-        The row of each entry, and its label, or its line of `patterns`, by number.
-    shares : ndarray of shape (n_entries,), or None
-        What each entry counts for in its row; one each where it is None.
-    patterns : ndarray of shape (n_patterns, n_labels), or None
-        Distinct rows of indicators.
-    """
+    """y as entries: a row with probabilities of three labels is three entries, one without label is none."""
 
     kind: Literal["labels", "probabilities", "indicators"]
-    classes: NDArray[Any]
+    classes: NDArray[Any]  # (n_labels,)
+    # (n_entries,): the row of each entry, and its label, or its line of `patterns`, by number
     rows: NDArray[np.intp]
     codes: NDArray[np.intp]
-    shares: Array | None = None
-    patterns: NDArray[Any] | None = None
+    shares: Array | None = None  # (n_entries,): what each entry counts for in its row; one each where it is None
+    patterns: NDArray[Any] | None = None  # (n_patterns, n_labels): distinct rows of indicators
 
     def weights_under(self, weights: Array | None) -> Array:
         """Return the weight of each entry, given those of the rows."""

@@ -178,24 +178,12 @@ class GlobalCertificate(Told):
 
 @dataclass(frozen=True)
 class Optimality:
-    """Optimality conditions at the parameters of a fit.
+    """Optimality conditions at the parameters of a fit."""
 
-    Attributes
-    ----------
-    eigenvalue : float
-        Smallest eigenvalue of Q; see `Curvature.largest` for many variables.
-    stationarity : float
-        Norm of the gradient as a share of that of the penalty.
-    lower_bound : float
-        Lower bound on the objective over all parameters, if the eigenvalue is the smallest.
-    directions : ndarray of shape (n_rows, q)
-        Eigenvectors of the most negative eigenvalues, in units of the scale.
-    """
-
-    eigenvalue: float
-    stationarity: float
-    lower_bound: float
-    directions: Array
+    eigenvalue: float  # smallest eigenvalue of Q; see `Curvature.largest` for many variables
+    stationarity: float  # norm of the gradient as a share of that of the penalty
+    lower_bound: float  # lower bound on the objective over all parameters, if the eigenvalue is the smallest
+    directions: Array  # (n_rows, q): eigenvectors of the most negative eigenvalues, in units of the scale
 
     @property
     def leads_down(self) -> bool:

@@ -47,19 +47,13 @@ class ClosedForm(ABC):
     L-BFGS over log s alone does not crawl along weak factors, whose size and noise depend on each other. Without
     penalty this is Jöreskog's method [1]_.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_gaussian,)
-    penalties : ndarray of shape (n_gaussian,)
-        Penalty of each row of U: the diagonal of lambda P.
-
     References
     ----------
     .. [1] K. G. Jöreskog, "Some contributions to maximum likelihood factor analysis", Psychometrika, 1967.
     """
 
-    mean: Array
-    penalties: Array
+    mean: Array  # (n_gaussian,)
+    penalties: Array  # (n_gaussian,): penalty of each row of U: the diagonal of lambda P
     n_components: int
 
     @property
@@ -104,14 +98,9 @@ class ClosedForm(ABC):
 
 @dataclass(frozen=True)
 class FactorAnalysis(ClosedForm):
-    """Factor analysis by the covariance of all columns.
+    """Factor analysis by the covariance of all columns."""
 
-    Attributes
-    ----------
-    covariance : ndarray of shape (n_gaussian, n_gaussian)
-    """
-
-    covariance: Array
+    covariance: Array  # (n_gaussian, n_gaussian)
 
     @property
     def variances(self) -> Array:
@@ -129,14 +118,9 @@ class FactorAnalysis(ClosedForm):
 
 @dataclass(frozen=True)
 class WideFactorAnalysis(ClosedForm):
-    """Factor analysis of more columns than rows, by Lanczos' method on a root of their covariance.
+    """Factor analysis of more columns than rows, by Lanczos' method on a root of their covariance."""
 
-    Attributes
-    ----------
-    root : ndarray of shape (n_rows, n_gaussian)
-        R with C = R'R: rows about their mean, times the roots of their shares of all weight.
-    """
-
+    # (n_rows, n_gaussian): R with C = R'R: rows about their mean, times the roots of their shares of all weight
     root: Array
 
     @cached_property

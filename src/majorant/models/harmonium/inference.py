@@ -37,23 +37,14 @@ def generator(random_state: Any) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Unseen:
-    """Discrete variables that rows of a pattern lack, in the pattern's coordinates of the latents.
+    """Discrete variables that rows of a pattern lack, in the pattern's coordinates of the latents."""
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Rows of W: bits, then levels.
-    groups : tuple of slice
-        Positions in `rows`: one for the bits, then one for each categorical variable.
-    structured : tuple of (Structure, slice)
-        Structured views, whose rows come last; their values are features.
-    """
-
-    rows: NDArray[np.intp]
-    groups: tuple[slice, ...]
+    rows: NDArray[np.intp]  # rows of W: bits, then levels
+    groups: tuple[slice, ...]  # positions in `rows`: one for the bits, then one for each categorical variable
     weights: Array
     intercept: Array
     centre: Array
+    # structured views, whose rows come last; their values are features
     structured: tuple[tuple[Structure, slice], ...] = ()
 
     @classmethod
@@ -149,23 +140,13 @@ class Unseen:
 
 @dataclass(frozen=True)
 class FittedHarmonium:
-    """A harmonium with its parameters.
-
-    Attributes
-    ----------
-    views : tuple of FittedView
-    layout : Layout
-        Variables of the views; a label that is modelled is the last categorical one.
-    centre : ndarray of shape (n_variables,)
-    unlinked : tuple of tuple of str
-        Groups of views that no row of the fit links; empty where all are linked.
-    """
+    """A harmonium with its parameters."""
 
     views: tuple[FittedView, ...]
-    layout: Layout
-    centre: Array
+    layout: Layout  # variables of the views; a label that is modelled is the last categorical one
+    centre: Array  # (n_variables,)
     parameters: Parameters
-    unlinked: Groups
+    unlinked: Groups  # groups of views that no row of the fit links; empty where all are linked
 
     @classmethod
     def of(cls, model: Any) -> Self:

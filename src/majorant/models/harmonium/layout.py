@@ -27,29 +27,15 @@ SMOOTHING = 0.1
 
 @dataclass(frozen=True)
 class Layout:
-    """All variables in their order: Gaussian ones, bits, nodes and couplings of structured views, levels of categories.
-
-    Attributes
-    ----------
-    levels : tuple of int
-        Number of levels of each categorical variable; a label that is modelled comes last.
-    level_weights : tuple of float
-        Weight of the conditional of each categorical variable.
-    n_scores : int
-        Number of scores of a target, whose coefficients V are the rows below W.
-    has_label : bool
-        Whether the last categorical variable is a label.
-    structures : tuple of Structure
-        Structures of the structured views.
-    """
+    """All variables, in order: Gaussian ones, bits, nodes and couplings of structured views, levels of categories."""
 
     n_gaussian: int
     n_bits: int
-    levels: tuple[int, ...] = ()
-    level_weights: tuple[float, ...] = ()
-    n_scores: int = 0
-    has_label: bool = False
-    structures: tuple[Structure, ...] = ()
+    levels: tuple[int, ...] = ()  # number of levels of each categorical variable; a label that is modelled comes last
+    level_weights: tuple[float, ...] = ()  # weight of the conditional of each categorical variable
+    n_scores: int = 0  # number of scores of a target, whose coefficients V are the rows below W
+    has_label: bool = False  # whether the last categorical variable is a label
+    structures: tuple[Structure, ...] = ()  # structures of the structured views
 
     @property
     def n_variables(self) -> int:
@@ -88,21 +74,11 @@ def _slices(start: int, sizes: Sequence[int]) -> tuple[slice, ...]:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of a harmonium, or a gradient with respect to them.
+    """Parameters of a harmonium, or a gradient with respect to them."""
 
-    Attributes
-    ----------
-    weights : ndarray of shape (n_rows, n_components)
-        W, and below it V.
-    intercept : ndarray of shape (n_rows,)
-        Linear terms of the variables (b, a), then intercepts c of the scores.
-    log_variance : ndarray of shape (n_gaussian,)
-        Logarithms of the variances s of Gaussian variables given the latents.
-    """
-
-    weights: Array
-    intercept: Array
-    log_variance: Array
+    weights: Array  # (n_rows, n_components): W, and below it V
+    intercept: Array  # (n_rows,): linear terms of the variables (b, a), then intercepts c of the scores
+    log_variance: Array  # (n_gaussian,): logarithms of the variances s of Gaussian variables given the latents
 
     def packed(self) -> Array:
         """Return all parameters as one vector."""
@@ -127,15 +103,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Seen:
-    """Variables that are observed in some rows.
-
-    Attributes
-    ----------
-    gaussian, bits, missing_gaussian : ndarray of int
-        Rows of W.
-    variables, structures : tuple of int
-        Numbers of categorical variables, and of structured views.
-    """
+    """Variables that are observed in some rows: rows of W, numbers of categorical variables and of structured views."""
 
     gaussian: NDArray[np.intp]
     bits: NDArray[np.intp]
@@ -178,25 +146,13 @@ class Marginal:
     :math:`A = I - U^\top S U` and a linear term :math:`\beta = U^\top S b`. In coordinates in which A is the identity,
     :math:`h = R h'` with :math:`R R^\top = A^{-1}`, the weights are W R and a constant :math:`R^\top \beta` is added
     to their sum.
-
-    Attributes
-    ----------
-    parameters : Parameters
-        W R and V R, intercepts and variances.
-    shift : ndarray of shape (n_components,)
-    whole : Parameters
-        Parameters of the harmonium with all of its variables.
-    missing : ndarray of int
-        Gaussian variables that are integrated out.
-    turn : ndarray of shape (n_components, n_components), or None
-        R; None where nothing is missing.
     """
 
-    parameters: Parameters
-    shift: Array
-    whole: Parameters
-    missing: NDArray[np.intp]
-    turn: Array | None = None
+    parameters: Parameters  # W R and V R, intercepts and variances
+    shift: Array  # (n_components,)
+    whole: Parameters  # parameters of the harmonium with all of its variables
+    missing: NDArray[np.intp]  # Gaussian variables that are integrated out
+    turn: Array | None = None  # (n_components, n_components): R; None where nothing is missing
 
     @classmethod
     def of(cls, parameters: Parameters, missing: NDArray[np.intp]) -> Self:
@@ -342,26 +298,14 @@ class Squared:
 @value_class
 @dataclass(frozen=True)
 class Supervision:
-    """The target of a fit: a loss of scores, or a label that is modelled.
-
-    Attributes
-    ----------
-    loss : Loss, optional
-    n_labels : int
-        Number of levels of a label that is modelled as one more categorical variable; 0 if there is none.
-    weight : float
-        Weight of the loss, or of the label's conditional.
-    compared : tuple of float
-        Weights that the fit compares; empty if the weight is given.
-    penalty : float
-        Penalty of V, or of the label's weights, in units of that of the views.
-    """
+    """The target of a fit: a loss of scores, or a label that is modelled."""
 
     loss: Loss | None = None
+    # number of levels of a label that is modelled as one more categorical variable; 0 if there is none
     n_labels: int = 0
-    weight: float = 0.0
-    compared: tuple[float, ...] = ()
-    penalty: float = 1.0
+    weight: float = 0.0  # weight of the loss, or of the label's conditional
+    compared: tuple[float, ...] = ()  # weights that the fit compares; empty if the weight is given
+    penalty: float = 1.0  # penalty of V, or of the label's weights, in units of that of the views
 
     @property
     def n_scores(self) -> int:

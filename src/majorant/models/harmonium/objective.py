@@ -38,23 +38,15 @@ class Penalised:
 
     .. math:: F = -\frac{1}{D} \sum_d \log PL_d + \frac{C}{D} \sum_d \ell_d + \frac{\lambda}{2} \sum_i
               \frac{|W_i|^2}{\mathrm{scale}_i^2}
-
-    Attributes
-    ----------
-    scale : ndarray of shape (n_rows,)
-        Units of W, V and intercepts, in which L-BFGS works and all weights have the same penalty; zero for rows whose
-        weights are fixed at zero.
-    variance : ndarray of shape (n_gaussian,)
-        Known variances; NaN where they are learnt.
-    most : float or ndarray of shape (n_rows,)
-        Bound on linear terms.
     """
 
     problem: PseudoLikelihood
+    # (n_rows,): units of W, V and intercepts, in which L-BFGS works and all weights have the same penalty; zero for
+    # rows whose weights are fixed at zero
     scale: Array
     l2: float
-    variance: Array
-    most: Array | float = LARGEST_INTERCEPT
+    variance: Array  # (n_gaussian,): known variances; NaN where they are learnt
+    most: Array | float = LARGEST_INTERCEPT  # (n_rows,): bound on linear terms
 
     @property
     def units(self) -> Array:
@@ -234,14 +226,9 @@ class ContrastiveDivergence(PseudoLikelihood):
 
     A categorical variable of weight C adds (C - 1) times its exact log-probability given all else: a label of weight 1
     is one more view, as of a tri-wing harmonium.
-
-    Attributes
-    ----------
-    n_sweeps : int
-        Number of sweeps n, at least 1.
     """
 
-    n_sweeps: int = 5
+    n_sweeps: int = 5  # number of sweeps n, at least 1
     convex: ClassVar[bool] = False
 
     def view(self, seen: Seen, at: Parameters) -> BlockView:

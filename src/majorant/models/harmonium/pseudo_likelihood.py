@@ -28,40 +28,24 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that have the same views.
-
-    Attributes
-    ----------
-    data : Chunks
-        Gaussian variables (dense), bits (CSR of ones), categorical variables (CSR, one-hot), y if there is a loss, and
-        data of each observed structured view.
-    """
+    """Rows that have the same views."""
 
     seen: Seen
+    # Gaussian variables (dense), bits (CSR of ones), categorical variables (CSR, one-hot), y if there is a loss, and
+    # data of each observed structured view
     data: Chunks
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """Derivatives of the log-likelihood of a block of rows in the natural parameters of observed variables.
+    """Derivatives of the log-likelihood of a block of rows in the natural parameters of observed variables."""
 
-    Attributes
-    ----------
-    bits, levels : ndarray of shape (n_rows, ...)
-        Values minus expectations, times weights of rows.
-    means : ndarray of shape (n_rows, n_gaussian_seen)
-        Expectation of the Gaussian variables given the discrete ones.
-    slopes : ndarray of shape (n_rows, n_scores)
-        Derivatives of the loss in the scores, times weights of rows.
-    structured : list of Conditionals
-        Conditionals of each structured view.
-    """
-
+    # (n_rows, ...): values minus expectations, times weights of rows
     bits: Array
     levels: Array
-    means: Array
-    slopes: Array
-    structured: list[Conditionals]
+    means: Array  # (n_rows, n_gaussian_seen): expectation of the Gaussian variables given the discrete ones
+    slopes: Array  # (n_rows, n_scores): derivatives of the loss in the scores, times weights of rows
+    structured: list[Conditionals]  # conditionals of each structured view
 
 
 @dataclass(frozen=True)
@@ -69,17 +53,10 @@ class PseudoLikelihood:
     """Log pseudo-likelihood of rows, minus the loss of a target.
 
     Methods raise numpy.linalg.LinAlgError where the model is not proper.
-
-    Attributes
-    ----------
-    centre : ndarray of shape (n_variables,)
-        Means mu of the variables, which stand for missing discrete ones.
-    parts : tuple of Part
-    loss : Loss, optional
     """
 
     layout: Layout
-    centre: Array
+    centre: Array  # (n_variables,): means mu of the variables, which stand for missing discrete ones
     parts: tuple[Part, ...]
     loss: Loss | None = None
     loss_weight: float = 0.0

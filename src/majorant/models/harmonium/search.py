@@ -54,22 +54,12 @@ SETTLED, LEAST = 1e-5, 1e-12
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen penalty.
-
-    Attributes
-    ----------
-    begun : Parameters, optional
-        Fit with it at a coarse tolerance, from which the final fit starts.
-    path : list of dict
-        ``l2`` and ``held_out`` of each penalty that was tried.
-    loss : float
-        Held-out loss of the penalty.
-    """
+    """A chosen penalty."""
 
     l2: float
-    begun: Parameters | None = None
-    path: list[dict[str, float]] = field(default_factory=list)
-    loss: float = np.inf
+    begun: Parameters | None = None  # fit with it at a coarse tolerance, from which the final fit starts
+    path: list[dict[str, float]] = field(default_factory=list)  # ``l2`` and ``held_out`` of each penalty that was tried
+    loss: float = np.inf  # held-out loss of the penalty
 
 
 @dataclass(frozen=True)
@@ -93,15 +83,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Annotation:
-    """Held-out log-loss of the bits of a view given the other views, as `Harmonium.annotate` predicts them.
+    """Held-out log-loss of the bits of a view given the other views, as `Harmonium.annotate` predicts them."""
 
-    Attributes
-    ----------
-    rows : slice
-        Rows of W of the bits.
-    """
-
-    rows: slice
+    rows: slice  # rows of W of the bits
 
     def loss(self, problem: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
         """Return the weight of the rows that have the view and others, and their mean loss; NaN if there are none."""
@@ -135,27 +119,16 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Search:
-    """Settings of a fit; see `Harmonium` for those of the user.
-
-    Attributes
-    ----------
-    scale, variance : ndarray
-        See `Penalised`.
-    positions : tuple of ndarray
-        Positions of the rows of each part among all rows.
-    loss_weights : tuple of float
-        Weights of the loss that are compared; empty to take that of the problem.
-    annotation : Annotation, optional
-        What penalties are compared by where a view is to be predicted from the others.
-    """
+    """Settings of a fit; see `Harmonium` for those of the user."""
 
     problem: PseudoLikelihood
+    # see `Penalised`
     scale: Array
     variance: Array
-    positions: tuple[NDArray[np.intp], ...]
+    positions: tuple[NDArray[np.intp], ...]  # positions of the rows of each part among all rows
     n_components: int
     l2: float | str
-    loss_weights: tuple[float, ...]
+    loss_weights: tuple[float, ...]  # weights of the loss that are compared; empty to take that of the problem
     grow: bool
     init: str
     n_init: int
@@ -163,6 +136,7 @@ class Search:
     tol: float
     verbose: int
     random: np.random.Generator
+    # what penalties are compared by where a view is to be predicted from the others
     annotation: Annotation | None = None
     n_folds: int = 1
 

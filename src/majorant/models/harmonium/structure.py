@@ -55,23 +55,14 @@ CONFIGURATIONS = ((1, 0), (1, 1), (1, 2), (0, 1), (0, 2))
 
 @dataclass(frozen=True)
 class Conditionals:
-    """Conditionals of the cells of a structured view given everything else, summed over a block of rows.
+    """Conditionals of the cells of a structured view given everything else, summed over a block of rows."""
 
-    Attributes
-    ----------
-    value : float
-        Weighted log-likelihood.
-    residual : LinearOperator of shape (n_rows, width)
-        Its derivative in the natural parameters of nodes and couplings, in units of their features.
-    of_intercept : ndarray of shape (width,)
-        Its derivative in the linear terms.
-    own : sparse matrix of shape (width, width)
-        Symmetric correction of the derivative in J beyond ``residual' features``: a cell does not predict itself.
-    """
-
-    value: float
+    value: float  # weighted log-likelihood
+    # (n_rows, width): its derivative in the natural parameters of nodes and couplings, in units of their features
     residual: LinearOperator
-    of_intercept: Array
+    of_intercept: Array  # (width,): its derivative in the linear terms
+    # (width, width): symmetric correction of the derivative in J beyond ``residual' features``: a cell does not predict
+    # itself
     own: Any
 
 
@@ -152,23 +143,15 @@ class ChainStructure:
 
     Rows of data are documents (CSR): the number of cells of each word in each of `CONFIGURATIONS`, configuration after
     configuration, then the number of paragraphs. The model needs no more than these counts.
-
-    Attributes
-    ----------
-    n_nodes : int
-        Number of words.
-    is_latent, length, centre, spread
-        See `Structure`; `length` is the number of paragraphs.
-    slope : ndarray of shape (n_nodes,)
-        Regression coefficient of the feature of a word's coupling on that of the word.
     """
 
-    n_nodes: int
+    n_nodes: int  # number of words
+    # see `Structure`; `length` is the number of paragraphs
     is_latent: bool
     length: int
     centre: Array
     spread: Array
-    slope: Array
+    slope: Array  # (n_nodes,): regression coefficient of the feature of a word's coupling on that of the word
 
     @property
     def width(self) -> int:
@@ -292,18 +275,12 @@ class GraphStructure:
     """Bits on a graph: each bit is a node, each edge a coupling.
 
     Rows of data are bits (CSR of ones).
-
-    Attributes
-    ----------
-    edges : ndarray of shape (n_edges, 2)
-        Pairs of different nodes, none twice.
-    n_nodes, is_latent, centre, spread
-        See `Structure`.
     """
 
+    # see `Structure`
     n_nodes: int
     is_latent: bool
-    edges: NDArray[np.intp]
+    edges: NDArray[np.intp]  # (n_edges, 2): pairs of different nodes, none twice
     centre: Array
     spread: Array
 

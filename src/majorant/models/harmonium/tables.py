@@ -23,24 +23,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one view.
+    """The rows of one view."""
 
-    Attributes
-    ----------
-    values : ndarray or CSR matrix of shape (n_rows, n_columns)
-        Real numbers; zeros and ones as CSR; counts of a chain's cells (`chain_counts`); or objects. Entries of missing
-        rows are arbitrary.
-    missing : ndarray of bool of shape (n_rows,)
-    names : list of str
-        Names of the columns, or of the words of a chain.
-    columns : ndarray of int, or None
-        Columns of X, where X is one table.
-    """
-
+    # CSR or dense (n_rows, n_columns): Real numbers; zeros and ones as CSR; counts of a chain's cells (`chain_counts`);
+    # or objects. Entries of missing rows are arbitrary.
     values: Any
-    missing: NDArray[np.bool_]
-    names: list[str]
-    columns: NDArray[np.intp] | None = None
+    missing: NDArray[np.bool_]  # (n_rows,)
+    names: list[str]  # names of the columns, or of the words of a chain
+    columns: NDArray[np.intp] | None = None  # columns of X, where X is one table
 
 
 def read_tables(
@@ -359,19 +349,11 @@ def chain_counts(paragraphs: Any, lengths: NDArray[np.intp]) -> Any:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Distinct rows of all views together, in canonical order.
-
-    Attributes
-    ----------
-    tables : dict of Table
-    weights : ndarray of shape (n_points,)
-        In units of the largest weight.
-    y : ndarray of shape (n_points,), or None
-    """
+    """Distinct rows of all views together, in canonical order."""
 
     tables: dict[str, Table]
-    weights: Array
-    y: NDArray[Any] | None
+    weights: Array  # (n_points,): in units of the largest weight
+    y: NDArray[Any] | None  # (n_points,)
 
 
 def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray[Any] | None) -> Distinct:

@@ -353,17 +353,11 @@ def known_variances(views: tuple[FittedView, ...]) -> Array:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Rows that have the same views, as variables of the model.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-    columns : tuple
-        Gaussian variables (dense), bits and one-hot categories (CSR), then data of each structured view.
-    """
+    """Rows that have the same views, as variables of the model."""
 
     seen: Seen
     rows: NDArray[np.intp]
+    # Gaussian variables (dense), bits and one-hot categories (CSR), then data of each structured view
     columns: tuple[Any, ...]
 
 

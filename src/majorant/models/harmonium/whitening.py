@@ -32,21 +32,11 @@ def is_whitened(view: Gaussian, n_rows: int, n_columns: int, *, others: bool) ->
 @value_class
 @dataclass(frozen=True)
 class Whitener:
-    """The symmetric inverse root of a covariance that is a multiple of the identity but for a few directions.
+    """The symmetric inverse root of a covariance that is a multiple of the identity but for a few directions."""
 
-    Attributes
-    ----------
-    directions : ndarray of shape (n_columns, n_directions)
-        Orthonormal.
-    deviations : ndarray of shape (n_directions,)
-        Standard deviations along them.
-    rest : float
-        Standard deviation along all other directions.
-    """
-
-    directions: Array
-    deviations: Array
-    rest: float
+    directions: Array  # (n_columns, n_directions): orthonormal
+    deviations: Array  # (n_directions,): standard deviations along them
+    rest: float  # standard deviation along all other directions
 
     def whitened(self, z: Array) -> Array:
         """Return rows whose covariance is the identity."""

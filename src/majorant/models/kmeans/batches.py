@@ -43,19 +43,10 @@ class BatchSums:
 @value_class
 @dataclass(frozen=True)
 class Batches:
-    """What a pass over batches knows of the rows so far: sums about the centres with which it began.
+    """What a pass over batches knows of the rows so far: sums about the centres with which it began."""
 
-    Attributes
-    ----------
-    init : ndarray of shape (n_clusters, n_features), or None
-        The centres that the user gave for the pass.
-    fitted : FittedCentres
-        The centres with which it began.
-    sums : BatchSums, or None before the first batch
-    """
-
-    init: NDArray[np.float64] | None
-    fitted: FittedCentres
+    init: NDArray[np.float64] | None  # (n_clusters, n_features): the centres that the user gave for the pass
+    fitted: FittedCentres  # the centres with which it began
     sums: BatchSums | None = None
 
     def then(self, X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Self:

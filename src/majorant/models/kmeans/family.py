@@ -16,28 +16,15 @@ from majorant.solvers.relocation import relocate_empty
 
 @dataclass
 class KMeansFamily:
-    r"""Hard clusters by squared distance: ``E_i(z; C) = |x_i - c_z|^2``, at temperature zero.
+    r"""Hard clusters by squared distance: ``E_i(z; C) = |x_i - c_z|^2``, at temperature zero."""
 
-    Parameters
-    ----------
-    n_states : int
-        Number of clusters.
-    tolerance : float
-        Settled when the centres' squared shifts sum to no more than this, or no label changed.
-    slack : float
-        What rounding may add to an objective.
-    relocate : bool
-        Whether an empty cluster is moved to the row farthest from its centre; statistics must then be tight ones.
-        Otherwise it keeps its centre.
-    on_sphere : bool
-        Whether rows and centres have length one, so that half an energy is one minus the cosine.
-    """
-
-    n_states: int
-    tolerance: float = 0.0
-    slack: float = 0.0
+    n_states: int  # number of clusters
+    tolerance: float = 0.0  # settled when the centres' squared shifts sum to no more than this, or no label changed
+    slack: float = 0.0  # what rounding may add to an objective
+    # Whether an empty cluster is moved to the row farthest from its centre; statistics must then be tight ones.
+    # Otherwise it keeps its centre.
     relocate: bool = False
-    on_sphere: bool = False
+    on_sphere: bool = False  # whether rows and centres have length one, so that half an energy is one minus the cosine
     beta: float = np.inf
 
     def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:

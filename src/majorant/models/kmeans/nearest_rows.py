@@ -22,21 +22,11 @@ OBJECTIVES: dict[Metric, str] = {"euclidean": "SSE", "cosine": "cosine distance"
 
 @dataclass(frozen=True)
 class FittedCentres:
-    """Centres in units in which squared distances do not overflow.
+    """Centres in units in which squared distances do not overflow."""
 
-    Attributes
-    ----------
-    centres : ndarray of shape (n_clusters, n_features)
-        Times `scale`.
-    scale : float
-        A power of two; one where centres are directions.
-    metric : {"euclidean", "cosine"}
-        With "cosine", rows and centres have length one: half a squared distance is one minus the cosine.
-    """
-
-    centres: NDArray[Any]
-    scale: float
-    metric: Metric
+    centres: NDArray[Any]  # (n_clusters, n_features): times `scale`
+    scale: float  # a power of two; one where centres are directions
+    metric: Metric  # with "cosine", rows and centres have length one: half a squared distance is one minus the cosine
 
     @classmethod
     def of(cls, centres: NDArray[Any], metric: Metric) -> Self:

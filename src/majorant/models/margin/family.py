@@ -20,26 +20,13 @@ ROUGH = 1e-2
 
 @dataclass(frozen=True)
 class Weights:
-    """Parameters of a family, with the state of its solver.
+    """Parameters of a family, with the state of its solver."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (dim,)
-    augmented : float
-        Sum of the loss-augmented maxima at `w`.
-    gap : float
-        Duality gap of the bound that `w` minimises.
-    is_solved : bool
-        Whether the gap is within the tolerance.
-    state : object
-        State from which the solver of the next bound begins.
-    """
-
-    w: NDArray[np.float64]
-    augmented: float
-    gap: float
-    is_solved: bool = True
-    state: Any = None
+    w: NDArray[np.float64]  # (dim,)
+    augmented: float  # sum of the loss-augmented maxima at `w`
+    gap: float  # duality gap of the bound that `w` minimises
+    is_solved: bool = True  # whether the gap is within the tolerance
+    state: Any = None  # state from which the solver of the next bound begins
 
 
 @dataclass
@@ -51,31 +38,16 @@ class MarginFamily:
 
     Statistics are the sum of joint features of the latent values; the problem has the energies. Units are the latent
     values, those of a sample together: bounds are those of whole samples.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_samples,)
-        Weights of the samples in the objective; they sum to one.
-    alpha : float
-        Strength of the penalty.
-    tol : float
-        Relative duality gap of each bound.
-    seed : int
-        Seed of the order in which the solver visits samples.
-    slack : float
-        Rounding error of the objective.
-    max_passes : int
-        Largest number of passes of the solver on one bound.
     """
 
     problem: NativeProblem[Any]
-    shares: NDArray[np.float64]
-    alpha: float
+    shares: NDArray[np.float64]  # (n_samples,): weights of the samples in the objective; they sum to one
+    alpha: float  # strength of the penalty
     solver: BoundSolver
-    tol: float
-    seed: int
-    slack: float = 0.0
-    max_passes: int = 1000
+    tol: float  # relative duality gap of each bound
+    seed: int  # seed of the order in which the solver visits samples
+    slack: float = 0.0  # rounding error of the objective
+    max_passes: int = 1000  # largest number of passes of the solver on one bound
     beta: float = np.inf
 
     def __post_init__(self) -> None:

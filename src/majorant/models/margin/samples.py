@@ -18,27 +18,16 @@ from majorant._validation import check_sample_weight, exact_labels, refuse_missi
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples as bags of rows.
+    """Samples as bags of rows."""
 
-    Attributes
-    ----------
-    rows : ndarray or CSR matrix of shape (n_regions, n_features)
-        The regions of a sample follow each other.
-    starts, counts : ndarray of shape (n_samples,)
-        First row and number of rows of each sample.
-    names : ndarray of shape (n_samples,)
-        Names of the samples in `bags`, or their numbers.
-    of_row : ndarray of shape (n_regions,), optional
-        Sample of each row in the order given, if rows were given with `bags`.
-    shape : tuple of int
-        Axes of the units of a sample: (rows, columns) of an image, () if the sample is one unit.
-    """
-
-    rows: Any
+    rows: Any  # CSR or dense (n_regions, n_features): the regions of a sample follow each other
+    # (n_samples,): first row and number of rows of each sample
     starts: NDArray[np.int64]
     counts: NDArray[np.int64]
-    names: NDArray[Any]
+    names: NDArray[Any]  # (n_samples,): names of the samples in `bags`, or their numbers
+    # (n_regions,): sample of each row in the order given, if rows were given with `bags`
     of_row: NDArray[np.intp] | None = None
+    # axes of the units of a sample: (rows, columns) of an image, () if the sample is one unit
     shape: tuple[int, ...] = ()
 
     def __len__(self) -> int:
@@ -96,24 +85,12 @@ class Samples:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Distinct samples of positive weight, in an order that does not depend on the order given.
+    """Distinct samples of positive weight, in an order that does not depend on the order given."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n_distinct,)
-        Numbers of the distinct samples.
-    weights : ndarray of shape (n_distinct,)
-        Their weights, summed over equal samples.
-    shares : ndarray of shape (n_distinct,)
-        Their weights divided by the sum.
-    positions : ndarray of shape (n_samples,)
-        Position in `order` of each sample, -1 for samples of weight zero.
-    """
-
-    order: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    positions: NDArray[np.intp]
+    order: NDArray[np.intp]  # (n_distinct,): numbers of the distinct samples
+    weights: NDArray[np.float64]  # (n_distinct,): their weights, summed over equal samples
+    shares: NDArray[np.float64]  # (n_distinct,): their weights divided by the sum
+    positions: NDArray[np.intp]  # (n_samples,): position in `order` of each sample, -1 for samples of weight zero
 
     def unit_positions(self, n_units: int) -> NDArray[np.intp]:
         """Return the positions of the units of samples of equally many units, -1 for samples of weight zero."""

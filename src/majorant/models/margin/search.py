@@ -31,52 +31,26 @@ def vanishes(alpha: float, w: NDArray[np.float64], objective: float) -> bool:
 
 @dataclass(frozen=True)
 class First:
-    """Latent values with which a fit begins.
+    """Latent values with which a fit begins."""
 
-    Attributes
-    ----------
-    source : str
-        Kind of start, for the search report.
-    latent : ndarray of shape (n_samples, ...) of int32
-    n_passes : int, default=0
-        Passes over the samples that the start took.
-    is_trusted : bool, default=False
-        Whether the tightest bounds are the default after this start, in place of random ones.
-    otherwise : callable, optional
-        Called with the solution; returns latent values for a second fit that replaces it, or None to keep it.
-    """
-
-    source: str
-    latent: NDArray[np.int32]
-    n_passes: int = 0
-    is_trusted: bool = False
+    source: str  # kind of start, for the search report
+    latent: NDArray[np.int32]  # (n_samples, ...)
+    n_passes: int = 0  # passes over the samples that the start took
+    is_trusted: bool = False  # whether the tightest bounds are the default after this start, in place of random ones
+    # called with the solution; returns latent values for a second fit that replaces it, or None to keep it
     otherwise: Callable[[Solution[Any]], NDArray[np.int32] | None] | None = None
 
 
 @dataclass(frozen=True)
 class StartRequest(Generic[Problem]):
-    """Starts that a fit asks for.
-
-    Attributes
-    ----------
-    shares : ndarray of shape (n_samples,)
-        Weights of the samples; they sum to one.
-    alpha : float
-        Strength of the penalty.
-    init : str, optional
-        Kind of the starts; None where latent values are given.
-    given : ndarray of shape (n_samples, ...) of int32, optional
-        Latent values of the first start.
-    n_init : int
-        Number of starts.
-    """
+    """Starts that a fit asks for."""
 
     problem: Problem
-    shares: NDArray[np.float64]
-    alpha: float
-    init: str | None
-    given: NDArray[np.int32] | None
-    n_init: int
+    shares: NDArray[np.float64]  # (n_samples,): weights of the samples; they sum to one
+    alpha: float  # strength of the penalty
+    init: str | None  # kind of the starts; None where latent values are given
+    given: NDArray[np.int32] | None  # (n_samples, ...): latent values of the first start
+    n_init: int  # number of starts
     seed: int
 
     def annealed(
@@ -96,49 +70,26 @@ class StartRequest(Generic[Problem]):
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search.
-
-    Attributes
-    ----------
-    records : tuple of StartRecord
-    family : Family
-        The family of the best start.
-    first : ndarray of shape (n_samples, ...)
-        Latent values with which the best start began.
-    n_passes : int
-        Passes over the samples of all starts and fits.
-    is_unsolved : bool
-        Whether the last bound was not minimised to the gap that was asked for.
-    """
+    """Result of a search."""
 
     solution: Solution[Any]
     records: tuple[StartRecord, ...]
-    family: Any
-    first: NDArray[np.int32]
-    n_passes: int
-    is_unsolved: bool
+    family: Any  # the family of the best start
+    first: NDArray[np.int32]  # (n_samples, ...): latent values with which the best start began
+    n_passes: int  # passes over the samples of all starts and fits
+    is_unsolved: bool  # whether the last bound was not minimised to the gap that was asked for
 
 
 @dataclass
 class Descents:
-    """Fits from several starts, of which the best is kept.
+    """Fits from several starts, of which the best is kept."""
 
-    Parameters
-    ----------
-    data : Chunks
-        Latent values as units.
-    bounds : BoundPolicy, optional
-        By default the tightest bounds after a trusted start, `GibbsLimit` after others.
-    n_polish : int, default=3
-        Candidates of the exploration that are descended from.
-    """
-
-    data: Chunks
-    bounds: BoundPolicy | None
+    data: Chunks  # latent values as units
+    bounds: BoundPolicy | None  # by default the tightest bounds after a trusted start, `GibbsLimit` after others
     tol: float
     max_iter: int
     verbose: int
-    n_polish: int = 3
+    n_polish: int = 3  # candidates of the exploration that are descended from
 
     def best(self, starts: Iterable[tuple[Family[Any], First]], seeds: Iterable[int]) -> Found:
         """Fit from every start in turn, each with a seed of its own."""

@@ -26,20 +26,11 @@ class ConditionalLoss:
 
     .. math:: \frac{\partial L}{\partial R_{yz}} = \frac{\beta}{W} \sum_i w_i
               \bigl[(1 + \alpha)\,[y = y_i]\,P(z \mid y, x_i) - P(y, z \mid x_i)\bigr]\,(-2)(x_i - R_{yz}).
-
-    Parameters
-    ----------
-    data : Chunks
-        Columns: rows, and the number of each row's class.
-    n_poses : ndarray of shape (n_classes,)
-        Number of poses of each class, which are the first of its prototypes.
-    most : int
-        Prototypes of each class, including those that are not poses.
     """
 
-    data: Chunks
-    n_poses: NDArray[np.intp]
-    most: int
+    data: Chunks  # columns: rows, and the number of each row's class
+    n_poses: NDArray[np.intp]  # (n_classes,): number of poses of each class, which are the first of its prototypes
+    most: int  # prototypes of each class, including those that are not poses
     beta: float
     alpha: float
 

@@ -23,20 +23,11 @@ class PoseFamily:
 
     which lies between the smallest and the mean squared distance: a class has no advantage from having more poses. At
     zero temperature the constant vanishes.
-
-    Parameters
-    ----------
-    n_states : int
-        Number of poses, m.
-    beta : float
-        Inverse temperature in the units of squared distances, or infinity.
-    slack : float
-        Bound on the rounding error of an objective.
     """
 
-    n_states: int
-    beta: float
-    slack: float = 0.0
+    n_states: int  # number of poses, m
+    beta: float  # inverse temperature in the units of squared distances, or infinity
+    slack: float = 0.0  # bound on the rounding error of an objective
 
     @property
     def surprise(self) -> float:

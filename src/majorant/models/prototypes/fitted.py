@@ -24,27 +24,14 @@ LARGEST = 1e150
 
 @dataclass(frozen=True)
 class FittedPrototypes:
-    """Prototypes minus their centre, in safe units.
+    """Prototypes minus their centre, in safe units."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n_classes * most, n_features)
-    centre : ndarray of shape (n_features,)
-    scale : float
-        Power of two that converts units of X to safe units.
-    beta : float
-        Inverse temperature in safe units.
-    n_poses : ndarray of shape (n_classes,)
-    most : int
-        Prototypes of each class, including repeated ones.
-    """
-
-    points: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    scale: float
-    beta: float
-    n_poses: NDArray[np.intp]
-    most: int
+    points: NDArray[np.float64]  # (n_classes * most, n_features)
+    centre: NDArray[np.float64]  # (n_features,)
+    scale: float  # power of two that converts units of X to safe units
+    beta: float  # inverse temperature in safe units
+    n_poses: NDArray[np.intp]  # (n_classes,)
+    most: int  # prototypes of each class, including repeated ones
 
     @classmethod
     def of(cls, prototypes: NDArray[np.float64], n_poses: NDArray[np.intp], temperature: float) -> Self:

@@ -35,21 +35,11 @@ HOT = 1e-6
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """The rows of each class as a weighted measure, in units that all classes share.
+    """The rows of each class as a weighted measure, in units that all classes share."""
 
-    Attributes
-    ----------
-    classes : tuple of Rows
-        Each class has its own origin; every row's deviation from it is in the shared units.
-    scale : float
-        Power of two that converts rows to the shared units.
-    codes : ndarray of shape (n_rows,)
-        Class of each row, by number; -1 where the class has no weight.
-    """
-
-    classes: tuple[Rows, ...]
-    scale: float
-    codes: NDArray[np.intp]
+    classes: tuple[Rows, ...]  # each class has its own origin; every row's deviation from it is in the shared units
+    scale: float  # power of two that converts rows to the shared units
+    codes: NDArray[np.intp]  # (n_rows,): class of each row, by number; -1 where the class has no weight
 
     @property
     def total_weight(self) -> float:
@@ -127,23 +117,15 @@ def effective_variance(deviations: NDArray[np.float64], shares: NDArray[np.float
 
 @dataclass(frozen=True)
 class PoseSearch:
-    """The search for the poses of each class, with the parameters of `LatentPrototypeClassifier`.
-
-    Attributes
-    ----------
-    beta : float
-        Inverse temperature, in units of the estimator's parameter.
-    unit : float
-        Factor from squared distances of the rows to squared units of X, for reports.
-    """
+    """The search for the poses of each class, with the parameters of `LatentPrototypeClassifier`."""
 
     n_poses: int
-    beta: float
+    beta: float  # inverse temperature, in units of the estimator's parameter
     n_init: str | int
     max_iter: int
     tol: float
     verbose: int
-    unit: float
+    unit: float  # factor from squared distances of the rows to squared units of X, for reports
 
     def find(self, rows: LabelledRows, random: np.random.RandomState) -> tuple[list[Best], float]:
         """Find the best poses of every class, and the temperature in squared units of the rows."""

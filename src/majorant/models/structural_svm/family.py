@@ -54,26 +54,13 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Theta:
-    """Weights, with the state of their solver.
+    """Weights, with the state of their solver."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (n_features,)
-    maxima : ndarray of shape (n_samples,)
-        Loss-augmented maximum of each sample.
-    gap : float
-        Duality gap of the bound that `w` minimises.
-    is_solved : bool
-        Whether the gap is within the tolerance.
-    state : object
-        State from which the solver of the next bound begins.
-    """
-
-    w: Vector
-    maxima: Vector
-    gap: float
-    is_solved: bool
-    state: Any
+    w: Vector  # (n_features,)
+    maxima: Vector  # (n_samples,): loss-augmented maximum of each sample
+    gap: float  # duality gap of the bound that `w` minimises
+    is_solved: bool  # whether the gap is within the tolerance
+    state: Any  # state from which the solver of the next bound begins
 
 
 @dataclass
@@ -85,26 +72,15 @@ class StructuralFamily:
         - \langle w, \phi(x_i, y_i, z) \rangle
 
     The penalty is ``alpha / 2 |w|^2``. Blocks have the numbers of samples as column; their weights sum to one.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        At least one latent value for every sample.
-    tol : float
-        Relative duality gap of each bound.
-    max_passes : int
-        Largest number of passes of the solver on one bound.
-    seed : int
-        Seed of the solver and of sampled latent values.
     """
 
     oracles: Oracles
-    candidates: Candidates
+    candidates: Candidates  # at least one latent value for every sample
     solver: BoundSolver
     alpha: float
-    tol: float
-    max_passes: int
-    seed: int
+    tol: float  # relative duality gap of each bound
+    max_passes: int  # largest number of passes of the solver on one bound
+    seed: int  # seed of the solver and of sampled latent values
     beta: float = np.inf
     n_states: int = field(init=False)
     _n_solved: int = field(default=0, init=False)

@@ -56,24 +56,12 @@ _PLANS: dict[str, _Plan] = {
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A lower bound on the sum of squares of any k centres.
+    """A lower bound on the sum of squares of any k centres."""
 
-    Attributes
-    ----------
-    bound : float
-        The bound in the units of the points, at least zero.
-    method : str
-        Kind of bound, in words.
-    work : float
-        Work that it took, in distances of eight columns.
-    tried : dict
-        Best bound of each kind.
-    """
-
-    bound: float
-    method: str
-    work: float = 0.0
-    tried: dict[str, float] = field(default_factory=dict)
+    bound: float  # the bound in the units of the points, at least zero
+    method: str  # kind of bound, in words
+    work: float = 0.0  # work that it took, in distances of eight columns
+    tried: dict[str, float] = field(default_factory=dict)  # best bound of each kind
 
 
 def kmeans_lower_bound(

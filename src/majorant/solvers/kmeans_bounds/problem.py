@@ -19,34 +19,19 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BoundProblem:
-    """Weighted points with the centres of a good fit.
+    """Weighted points with the centres of a good fit."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (n, d)
-        Centred, on their principal axes, with a mean square near one, the first coordinate ascending; C-contiguous.
-    weights : ndarray of shape (n,)
-        Positive.
-    centres : ndarray of shape (k, d)
-        Means of the points nearest to each of the given centres.
-    labels : ndarray of shape (n,)
-        The nearest of the centres.
-    own, second : ndarray of shape (n,)
-        Squared distances to the nearest and to the second-nearest centre.
-    width : int
-        Columns that the coordinates are sums over, by which rounding goes.
-    unit : float
-        Factor from sums of squares in these coordinates to those of the data.
-    """
-
+    # (n, d): centred, on their principal axes, with a mean square near one, the first coordinate ascending;
+    # C-contiguous
     points: Array
-    weights: Array
-    centres: Array
-    labels: NDArray[np.intp]
+    weights: Array  # (n,): positive
+    centres: Array  # (k, d): means of the points nearest to each of the given centres
+    labels: NDArray[np.intp]  # (n,): the nearest of the centres
+    # (n,): squared distances to the nearest and to the second-nearest centre
     own: Array
     second: Array
-    width: int
-    unit: float
+    width: int  # columns that the coordinates are sums over, by which rounding goes
+    unit: float  # factor from sums of squares in these coordinates to those of the data
 
     @property
     def n_clusters(self) -> int:

@@ -47,27 +47,13 @@ _PLANS: dict[str, _Plan] = {
 
 @dataclass(frozen=True)
 class UpperBound:
-    """An upper bound on the log-likelihood of any mixture.
+    """An upper bound on the log-likelihood of any mixture."""
 
-    Attributes
-    ----------
-    bound : float
-        The bound in the units of the points.
-    attained : float
-        Log-likelihood of some mixture with the smallest covariance, below which no bound can be.
-    n_atoms : int
-        Number of components of that mixture.
-    method : str
-        How the bound was proved, in words.
-    work : float
-        Approximate number of multiplications.
-    """
-
-    bound: float
-    attained: float
-    n_atoms: int
-    method: str
-    work: float
+    bound: float  # the bound in the units of the points
+    attained: float  # log-likelihood of some mixture with the smallest covariance, below which no bound can be
+    n_atoms: int  # number of components of that mixture
+    method: str  # how the bound was proved, in words
+    work: float  # approximate number of multiplications
 
 
 def mixture_upper_bound(

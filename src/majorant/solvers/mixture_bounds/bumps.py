@@ -19,23 +19,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bumps(ABC):
-    r"""Weighted rows, and a kernel :math:`\exp(-r^2 / 2)` of a row's distance r to a place.
+    r"""Weighted rows, and a kernel :math:`\exp(-r^2 / 2)` of a row's distance r to a place."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, d)
-        C-contiguous.
-    weights : ndarray of shape (n,)
-        Positive.
-    log_peak : float
-        Log density, in the units of the data, of a kernel equal to one.
-    coordinate_error : float
-        Bound on the change of any mixture's log-likelihood by rounding in the change of coordinates.
-    """
-
-    rows: Array
-    weights: Array
-    log_peak: float
+    rows: Array  # (n, d): C-contiguous
+    weights: Array  # (n,): positive
+    log_peak: float  # log density, in the units of the data, of a kernel equal to one
+    # bound on the change of any mixture's log-likelihood by rounding in the change of coordinates
     coordinate_error: float
 
     @property

@@ -22,15 +22,10 @@ RIDGE = 1e-10
 
 @dataclass(frozen=True)
 class LineBumps(Bumps):
-    r"""Rows (z, y); places are coefficients c, and the distance to a row is its residual :math:`y - z^T c`.
+    r"""Rows (z, y); places are coefficients c, and the distance to a row is its residual :math:`y - z^T c`."""
 
-    Attributes
-    ----------
-    features : ndarray of shape (n, q), optional
-        Features of which z are combinations. Rows with equal values of some of them lie on a plane, and so on a steep
-        line. Needed for `search`.
-    """
-
+    # (n, q): Features of which z are combinations. Rows with equal values of some of them lie on a plane, and so on a
+    # steep line. Needed for `search`.
     features: Array | None = None
 
     @property

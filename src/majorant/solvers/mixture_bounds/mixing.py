@@ -39,42 +39,21 @@ MOST_ROUNDS = 300
 
 @dataclass(frozen=True)
 class Mixing:
-    """A mixing distribution.
+    """A mixing distribution."""
 
-    Attributes
-    ----------
-    atoms : ndarray of shape (m, d)
-    shares : ndarray of shape (m,)
-        Positive, of sum one.
-    log_density : ndarray of shape (n,)
-        Log density at the points, in units of the kernel.
-    peaks : ndarray of shape (s, d)
-        Places where the gradient is large, highest first.
-    highest : float
-        The gradient at the first peak divided by the summed weight.
-    """
-
-    atoms: Array
-    shares: Array
-    log_density: Array
-    peaks: Array
-    highest: float
+    atoms: Array  # (m, d)
+    shares: Array  # (m,): positive, of sum one
+    log_density: Array  # (n,): log density at the points, in units of the kernel
+    peaks: Array  # (s, d): places where the gradient is large, highest first
+    highest: float  # the gradient at the first peak divided by the summed weight
 
 
 @dataclass(frozen=True)
 class Aim:
-    """When a bound is close enough.
+    """When a bound is close enough."""
 
-    Attributes
-    ----------
-    reached : float
-        Log-likelihood of the fit.
-    share : float
-        Largest relative increase of the bound's distance from it by ending early.
-    """
-
-    reached: float
-    share: float
+    reached: float  # log-likelihood of the fit
+    share: float  # largest relative increase of the bound's distance from it by ending early
 
     def tolerance(self, attained: float) -> float:
         """Return the tolerance of the log-likelihood, given the log-likelihood of the mixing distribution."""

@@ -22,19 +22,12 @@ class ResponseRows:
     """Rows of one family. A model is a vector of coefficients, and a dispersion.
 
     Results do not depend on how many models are asked for at a time.
-
-    Attributes
-    ----------
-    response : Response
-    columns : ndarray of shape (p, n)
-    y : ndarray of shape (n,)
-    offset, trials : ndarray of shape (n,), or None
-        Zero and one where they are None.
     """
 
     response: Response
-    columns: Table
-    y: Table
+    columns: Table  # (p, n)
+    y: Table  # (n,)
+    # (n,): zero and one where they are None
     offset: Table | None = None
     trials: Table | None = None
 

@@ -18,29 +18,17 @@ from majorant.solvers.structural_svm.problem import Plane, Vector
 
 @dataclass(frozen=True)
 class BagSet:
-    """Bags of rows, each of a class, and weights with a row for each class.
+    """Bags of rows, each of a class, and weights with a row for each class."""
 
-    Attributes
-    ----------
-    rows : ndarray or CSR matrix of shape (n_rows, n_features)
-        C-contiguous, float32 or float64; where sparse, in canonical form.
-    starts, counts : ndarray of shape (n_bags,) of int64
-        Bag `i` has the rows from ``starts[i]`` on, ``counts[i]`` of them, at least one. Bags may lie in any order.
-    codes : ndarray of shape (n_bags,) of int32
-        Number of the class of each bag.
-    first : int
-        First class with weights; the score of those before it is 0.
-    bias : float
-        Value of the constant feature, which comes last.
-    """
-
-    rows: Any
+    rows: Any  # CSR or dense (n_rows, n_features): C-contiguous, float32 or float64; where sparse, in canonical form
+    # (n_bags,): Bag `i` has the rows from ``starts[i]`` on, ``counts[i]`` of them, at least one. Bags may lie in any
+    # order.
     starts: NDArray[np.int64]
     counts: NDArray[np.int64]
-    codes: NDArray[np.int32]
+    codes: NDArray[np.int32]  # (n_bags,): number of the class of each bag
     n_classes: int
-    first: int = 0
-    bias: float = 1.0
+    first: int = 0  # first class with weights; the score of those before it is 0
+    bias: float = 1.0  # value of the constant feature, which comes last
     native: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

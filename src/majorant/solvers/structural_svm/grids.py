@@ -16,29 +16,15 @@ from majorant.solvers.structural_svm.problem import Plane, Vector
 
 @dataclass(frozen=True)
 class GridSet:
-    """Images of equally many regions, each of a class, and a model of parts.
+    """Images of equally many regions, each of a class, and a model of parts."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        C-contiguous, float32 or float64.
-    starts : ndarray of shape (n_images,) of int64
-        Image `i` has the rows from ``starts[i]`` on. Images may lie in any order.
-    n_regions : int
-        Rows of an image.
-    codes : ndarray of shape (n_images,) of int32
-        Number of the class of each image.
-    scale : float
-        Factor of the table in scores.
-    """
-
-    rows: NDArray[Any]
-    starts: NDArray[np.int64]
-    n_regions: int
-    codes: Codes
+    rows: NDArray[Any]  # (n_rows, n_features): C-contiguous, float32 or float64
+    starts: NDArray[np.int64]  # (n_images,): Image `i` has the rows from ``starts[i]`` on. Images may lie in any order.
+    n_regions: int  # rows of an image
+    codes: Codes  # (n_images,): number of the class of each image
     n_classes: int
     n_parts: int
-    scale: float = 1.0
+    scale: float = 1.0  # factor of the table in scores
     native: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

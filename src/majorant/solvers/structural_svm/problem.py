@@ -14,24 +14,12 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Plane:
-    """Plane ``<w, features> + loss`` of one output of one sample, a piece of its loss-augmented maximum.
+    """Plane ``<w, features> + loss`` of one output of one sample, a piece of its loss-augmented maximum."""
 
-    Attributes
-    ----------
-    loss : float
-        Loss of this output for the label of the sample.
-    features : ndarray
-        Joint features, of all `dim` columns or of those named by `indices`.
-    key : hashable
-        Planes of one sample with equal keys are equal.
-    indices : ndarray of int, optional
-        Columns of `features`, each at most once; None: all.
-    """
-
-    loss: float
-    features: Vector
-    key: Hashable
-    indices: NDArray[np.intp] | None = None
+    loss: float  # loss of this output for the label of the sample
+    features: Vector  # joint features, of all `dim` columns or of those named by `indices`
+    key: Hashable  # planes of one sample with equal keys are equal
+    indices: NDArray[np.intp] | None = None  # columns of `features`, each at most once; None: all
 
     def dot(self, w: Vector) -> float:
         """Return ``<w, features>``."""
@@ -98,52 +86,25 @@ class StructuralProblem(Protocol):
 
 @dataclass(frozen=True)
 class Cut:
-    """Sum over samples of the highest planes at `w`, weighted with the samples' shares.
+    """Sum over samples of the highest planes at `w`, weighted with the samples' shares."""
 
-    Attributes
-    ----------
-    value : float
-        ``<w, features> + loss``.
-    features : ndarray of shape (dim,)
-    loss : float
-    """
-
-    value: float
-    features: Vector
+    value: float  # ``<w, features> + loss``
+    features: Vector  # (dim,)
     loss: float
 
 
 @dataclass(frozen=True)
 class BoundRequest:
-    """A bound to minimise, and how accurately.
-
-    Attributes
-    ----------
-    problem : StructuralProblem
-    linear : ndarray of shape (dim,)
-        ``g``.
-    shares : ndarray of shape (n_samples,)
-        ``c``, not negative; samples with share zero are skipped.
-    alpha : float
-        Strength of the penalty, positive.
-    tol : float, default=1e-3
-        Relative duality gap at which to stop.
-    max_passes : int, default=1000
-        Number of passes over the samples after which no round begins.
-    state : object, optional
-        State of an earlier solution of the same solver on the same problem.
-    seed : int, default=0
-        Seed of the order in which samples are visited.
-    """
+    """A bound to minimise, and how accurately."""
 
     problem: StructuralProblem
-    linear: Vector
-    shares: Vector
-    alpha: float
-    tol: float = 1e-3
-    max_passes: int = 1000
-    state: Any = None
-    seed: int = 0
+    linear: Vector  # (dim,): ``g``
+    shares: Vector  # (n_samples,): ``c``, not negative; samples with share zero are skipped
+    alpha: float  # strength of the penalty, positive
+    tol: float = 1e-3  # relative duality gap at which to stop
+    max_passes: int = 1000  # number of passes over the samples after which no round begins
+    state: Any = None  # state of an earlier solution of the same solver on the same problem
+    seed: int = 0  # seed of the order in which samples are visited
 
     def minimiser(self, features: Vector) -> Vector:
         r"""Return the minimiser of the bound whose maxima are replaced by one plane: :math:`(g - \phi) / \alpha`."""
@@ -182,34 +143,17 @@ def exact_pass(problem: StructuralProblem, w: Vector, shares: Vector, visit: Vis
 
 @dataclass(frozen=True)
 class BoundSolution:
-    """Solution of a bound.
+    """Solution of a bound."""
 
-    Attributes
-    ----------
-    w : ndarray of shape (dim,)
-        The best point.
-    objective : float
-        The bound there, by an exact pass.
-    gap : float
-        `objective` is at most this far above the minimum: the difference to the best dual value.
-    n_passes : int
-        Exact and online passes over the samples: each finds the highest plane of every one.
-    converged : bool
-        Whether the gap is within the tolerance.
-    state : object
-        Dual variables and planes, or cuts, from which the next call of the same solver begins, for any `linear` and
-        `shares`. The call changes it.
-    objectives : list of float
-        The lowest objective after each exact pass.
-    """
-
-    w: Vector
-    objective: float
-    gap: float
-    n_passes: int
-    converged: bool
+    w: Vector  # (dim,): the best point
+    objective: float  # the bound there, by an exact pass
+    gap: float  # `objective` is at most this far above the minimum: the difference to the best dual value
+    n_passes: int  # exact and online passes over the samples: each finds the highest plane of every one
+    converged: bool  # whether the gap is within the tolerance
+    # Dual variables and planes, or cuts, from which the next call of the same solver begins, for any `linear` and
+    # `shares`. The call changes it.
     state: Any
-    objectives: list[float]
+    objectives: list[float]  # the lowest objective after each exact pass
 
 
 @dataclass
