@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from majorant._numbers import NumberFormat, briefly, counted, html_number, number_format, percent
+from majorant._numbers import NumberFormat, briefly, counted, html_number, number_format, p_value, percent, ratio
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,16 @@ from majorant._numbers import NumberFormat, briefly, counted, html_number, numbe
 )
 def test_nearest(value: float, decimals: int, text: str) -> None:
     assert NumberFormat(decimals).text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0012, "0.00120"), (1.95, "1.95"), (1.009, "1.0090"), (1.00005, "1.000050"), (12345.6, "12346"), (0.0, "0")],
+)
+def test_a_ratio_keeps_its_digits_and_those_of_its_distance_from_one(value: float, text: str) -> None:
+    assert ratio(value) == text
+    assert [ratio(2.3e-7), ratio(float("inf"))] == ["2.3e-07", "inf"]
+    assert [p_value(0.0), p_value(0.03124), p_value(1.0)] == ["<0.0001", "0.0312", "1.0000"]
 
 
 def test_whole_numbers_keep_all_digits() -> None:

@@ -138,6 +138,24 @@ def html_number(text: str) -> str:
     return (_MINUS if sign else "") + grouped + rest.replace("e-", f"e{_MINUS}")
 
 
+def ratio(value: float) -> str:
+    """Format a ratio with three significant digits, and with two of how far it is from 1: ``0.00120``, ``1.00010``."""
+    if not math.isfinite(value) or not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.3g}"
+    near = 1 - math.floor(math.log10(abs(value - 1) or 1.0))
+    return f"{value:.{min(max(2 - math.floor(math.log10(abs(value))), near, 0), _MOST_DECIMALS)}f}"
+
+
+def p_value(p: float) -> str:
+    """Format a p-value with four decimals."""
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def told_p(p: float) -> str:
+    """Format a p-value within a sentence: ``p = 0.0312``, ``p < 0.0001``."""
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.4f}"
+
+
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """Write a count with its noun: ``1 start``, ``80 starts``."""
     return f"{number} {singular if number == 1 else plural or plural_of(singular)}"

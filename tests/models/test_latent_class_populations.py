@@ -134,6 +134,7 @@ def test_invariance_is_rejected_where_an_item_is_measured_differently() -> None:
         assert values["all free"] == pytest.approx(sum(fit.log_likelihood_ for fit in alone(table, 2)), abs=1e-5)
         assert frame.loc["all free", "df"] == 10 and frame.loc["free: c", "df"] == 2
         assert str(found).count("\n  free: ") == len(ITEMS) and "chi-squared" in found.sentence
+        assert " parameters " in str(found) and "nan" not in str(found)
     assert frame["bic"].idxmin() == "free: c"
 
 

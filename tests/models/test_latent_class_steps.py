@@ -95,6 +95,17 @@ def test_two_steps_are_near_one_step() -> None:
     np.testing.assert_allclose(two.odds_ratios, np.exp(two.coef))
 
 
+def test_odds_ratios_in_any_unit_keep_their_digits_on_the_screen() -> None:
+    items, x, _, _ = drawn(600, 1)
+    model, _ = fitted(items)
+    for unit in (1e-2, 1.0, 1e4):
+        found = model.covariate_effects(items, pd.DataFrame({"income": x * unit}))
+        row = next(line.split() for line in str(found).splitlines() if line.split()[1:2] == ["income"])
+        odds, low, high = (float(cell) for cell in row[2:5])
+        assert row[-1] == "<0.0001" and (odds - 1) * (low - 1) > 0 and low < odds < high
+        assert np.log(odds) == pytest.approx(found.coef[1, 1], rel=0.05)
+
+
 def test_without_doubt_all_methods_agree_and_have_the_errors_of_known_classes() -> None:
     random = np.random.default_rng(0)
     z = np.repeat([0, 1], [220, 180])

@@ -103,6 +103,15 @@ def test_wide_tables_continue_below_with_their_first_column() -> None:
     assert all(f"feature_{i}" in "\n".join(lines) for i in range(13))
 
 
+def test_all_columns_that_name_a_row_are_repeated_below() -> None:
+    features = [Column(f"feature_{i}", [0.5, float("nan")], 3) for i in range(9)]
+    table = Table("t", [Column("class", [2, 2]), Column("covariate", ["age", "sex"]), *features], keys=2)
+    lines = table.to_lines(ascii_only=True)
+    heads = [line for line in lines if "class" in line]
+    assert len(heads) > 1 and all(line.split()[:2] == ["class", "covariate"] for line in heads)
+    assert sum(line.split()[:2] == ["2", "sex"] for line in lines) == len(heads) and "nan" not in "".join(lines)
+
+
 @pytest.mark.parametrize(
     ("listed", "width", "expected"),
     [

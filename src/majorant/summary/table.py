@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -46,6 +47,8 @@ class Column:
         Text of an empty cell.
     lists : bool
         Whether cells are lists with commas, of which the terminal shows as many whole entries as fit on two lines.
+    write : callable, optional
+        Writes a number, whose size the decimals do not suit.
     """
 
     head: str
@@ -57,6 +60,7 @@ class Column:
     rounding: Rounding = "nearest"
     empty: str = ""
     lists: bool = False
+    write: Callable[[float], str] | None = None
 
     def __post_init__(self) -> None:
         values = self.values.tolist() if hasattr(self.values, "tolist") else list(self.values)
@@ -76,14 +80,17 @@ class Table:
     name : str
         Name of the table, lower case: its key in ``Summary.tables``.
     columns : sequence of Column
-        From left to right; the first names the row.
+        From left to right.
     bars : str
         Name of the column whose counts are drawn as bars at the right, if any.
+    keys : int
+        How many of the first columns name the row.
     """
 
     name: str
     columns: Sequence[Column]
     bars: str = ""
+    keys: int = 1
 
     def __post_init__(self) -> None:
         check_lengths(self.name, [column.values for column in self.columns])
@@ -110,13 +117,13 @@ class Table:
         return replace(self, columns=[column for column in self.columns if column.name not in names])
 
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
-        """Return lines for the terminal; columns that do not fit follow below, next to a copy of the first one."""
+        """Return lines for the terminal; those that do not fit follow below, beside copies of the keys."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
-        key = _LaidOutColumn.of(self.columns[0])
-        room = width - len(_INDENT) - key.width - _GAP
-        others = [_LaidOutColumn.of(column, room) for column in self.columns[1:]]
+        keys = [_LaidOutColumn.of(column) for column in self.columns[: self.keys]]
+        room = width - len(_INDENT) - sum(key.width + _GAP for key in keys)
+        others = [_LaidOutColumn.of(column, room) for column in self.columns[self.keys :]]
         lines: list[str] = []
-        for part in _parts_that_fit([key, *others], width - len(_INDENT)):
+        for part in _parts_that_fit(keys, others, room):
             lines += [""] if lines else []
             lines += _part_lines(part)
         if self.bars and len(lines) == self.n_rows + 1:
@@ -193,10 +200,8 @@ class _LaidOutColumn:
         values = column.values
         numbers = [v for v in values if v is not None and not isinstance(v, str)]
         style = NumberFormat(0) if column.decimals is None else number_format(numbers, column.decimals)
-        full = [
-            column.empty if v is None else plain(v) if isinstance(v, str) else style.text(v, column.rounding)
-            for v in values
-        ]
+        write = column.write or partial(style.text, rounding=column.rounding)
+        full = [column.empty if v is None or v != v else plain(v) if isinstance(v, str) else write(v) for v in values]
         right = bool(numbers)
         header = shortened(plain(column.head), _LONGEST_TEXT)
         texts = full if right or column.lists else [shortened(t, _LONGEST_TEXT) for t in full]
@@ -212,16 +217,17 @@ class _LaidOutColumn:
         return cls(column, header, full, cells, second, width, right)
 
 
-def _parts_that_fit(columns: Sequence[_LaidOutColumn], width: int) -> Iterator[list[_LaidOutColumn]]:
-    key, others = columns[0], columns[1:]
-    part, used = [key], key.width
+def _parts_that_fit(
+    keys: Sequence[_LaidOutColumn], others: Sequence[_LaidOutColumn], room: int
+) -> Iterator[list[_LaidOutColumn]]:
+    part, used = list[_LaidOutColumn](), -_GAP
     for column in others:
-        if used + _GAP + column.width > width and len(part) > 1:
-            yield part
-            part, used = [key], key.width
+        if part and used + _GAP + column.width > room:
+            yield [*keys, *part]
+            part, used = [], -_GAP
         part.append(column)
         used += _GAP + column.width
-    yield part
+    yield [*keys, *part]
 
 
 def _part_lines(part: Sequence[_LaidOutColumn]) -> list[str]:

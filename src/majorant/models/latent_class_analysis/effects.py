@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtr, ndtri
 
 from majorant._frames import data_frame
+from majorant._numbers import p_value, ratio, told_p
 from majorant.models.covariates import ALIKE
 from majorant.summary import Column, Table, Tabled
 
@@ -90,18 +91,20 @@ class CovariateEffects(Tabled):
             Column("against", [self.references.get(name, "") for name in names]),
             Column("coef", coef, 3),
             Column("SE", errors, 3, "standard_error"),
-            Column("odds ratio", odds, 3, "odds_ratio"),
-            *_ends(low, high, level),
+            Column("odds ratio", odds, key="odds_ratio", write=ratio),
+            *_ends(low, high, level, ratio),
             Column("z", z, 2),
-            Column("p", 2 * ndtr(-np.abs(z)), 4, "p_value"),
+            Column("p", 2 * ndtr(-np.abs(z)), key="p_value", write=p_value),
         ]
-        return Table("effects", columns)
+        return Table("effects", columns, keys=2)
 
     @property
     def content(self) -> Sequence[Table | str]:
         """Odds ratios with intervals of 95 %, and p-values."""
-        told = "Odds of each class against class 1, for one unit more of a covariate."
-        return [self._table(0.95).without("coef", "standard_error", "z"), told, *_told_left_out(self.left_out)]
+        told = "Odds of each class against class 1, for one unit more of a covariate"
+        told = "; ".join([told, *(f"{name} against {level}" for name, level in self.references.items())])
+        shown = self._table(0.95).without("against", "coef", "standard_error", "z")
+        return [shown, f"{told}.", *_told_left_out(self.left_out)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +198,7 @@ class DistalOutcome(Tabled):
             Column("SE", self.standard_errors.ravel(), 3, "standard_error"),
             *_ends(*self._intervals(level), level),
         ]
-        return Table("outcome", columns)
+        return Table("outcome", columns, keys=2)
 
     @property
     def content(self) -> Sequence[Table | str]:
@@ -203,13 +206,13 @@ class DistalOutcome(Tabled):
         said = []
         if len(self.estimates) > 1:
             statistic, df, p = self.test()
-            said.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, p = {p:.3g}.")
+            said.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, {told_p(p)}.")
         return [self._table(0.95), *said, *_told_left_out(self.left_out)]
 
 
-def _ends(low: Array, high: Array, level: float) -> list[Column]:
+def _ends(low: Array, high: Array, level: float, write: Callable[[float], str] | None = None) -> list[Column]:
     names = (("low", low), ("high", high))
-    return [Column(f"{100 * level:g} % {side}", ends.ravel(), 3, side) for side, ends in names]
+    return [Column(f"{100 * level:g} % {side}", ends.ravel(), 3, side, write=write) for side, ends in names]
 
 
 def _told_left_out(said: str) -> list[str]:

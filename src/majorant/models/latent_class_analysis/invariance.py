@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from sklearn.base import clone
 
+from majorant._numbers import p_value, told_p
 from majorant.models.latent_class_analysis.populations import Populations
 from majorant.summary import Column, Table, Tabled
 
@@ -62,10 +63,10 @@ class InvarianceTests(Tabled):
                 "No test of all items at once: their free fit missed the best optimum, or has no more parameters. "
                 'Where its log-likelihood is the lower one, fit with effort="best".'
             )
-        p = "p < 0.0001" if self.p_values[i] < 1e-4 else f"p = {self.p_values[i]:.4f}"
         return (
             f"Items measured alike in all populations against items free in each: chi-squared {self.statistics[i]:.2f} "
-            f"with {self.df[i]:.0f} degrees of freedom, {p}; the BIC prefers {self.models[int(self.bic.argmin())]!r}."
+            f"with {self.df[i]:.0f} degrees of freedom, {told_p(self.p_values[i])}; "
+            f"the BIC prefers {self.models[int(self.bic.argmin())]!r}."
         )
 
     def to_frame(self) -> Any:
@@ -80,9 +81,9 @@ class InvarianceTests(Tabled):
             Column("parameters", self.n_parameters, key="n_parameters"),
             Column("AIC", self.aic, 2, "aic"),
             Column("BIC", self.bic, 2, "bic"),
-            Column("chi-squared", self.statistics, 2, "statistic"),
-            Column("df", self.df, 0),
-            Column("p", self.p_values, 4, "p_value"),
+            Column("chi2", self.statistics, 2, "statistic"),
+            Column("df", [None if np.isnan(df) else int(df) for df in self.df]),
+            Column("p", self.p_values, key="p_value", write=p_value),
             Column("regular", self.regular),
         ]
         return Table("invariance", columns)
@@ -92,7 +93,7 @@ class InvarianceTests(Tabled):
         """The models side by side, and what the test of all items says."""
         degenerate = [name for name, is_regular in zip(self.models, self.regular, strict=True) if not is_regular]
         told = [f"Degenerate fits, whose tests mean nothing: {', '.join(degenerate)}."] if degenerate else []
-        return [self._table.without("n_parameters", "aic", "regular"), self.sentence, *told]
+        return [self._table.without("aic", "regular"), self.sentence, *told]
 
 
 def invariance_tests(model: Any, codes: Array, weights: Array | None) -> InvarianceTests:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import html_number, ratio
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear, padded, tick_labels
@@ -224,11 +225,7 @@ def effects_section(classes: LatentClasses) -> Section | None:
     def odds(name: str) -> list[str]:
         """Write odds ratios; an intercept has odds where covariates are zero, which may be far from any row."""
         return [
-            numbers.DASH
-            if of == "Intercept" or np.isnan(value)
-            else numbers.fixed(value, 3)
-            if 1e-3 <= value < 1e4
-            else numbers.scientific(value)
+            numbers.DASH if of == "Intercept" or np.isnan(value) else html_number(ratio(value))
             for value, of in zip(told[name], told["name"], strict=True)
         ]
 
@@ -243,8 +240,8 @@ def effects_section(classes: LatentClasses) -> Section | None:
             ],
         ),
         Column("Class", told["class"], css="number"),
-        number_column("Coefficient", told["coef"], 3),
-        number_column("Standard error", told["standard_error"], 3),
+        number_column("Coefficient", told["coef"], numbers.distance),
+        number_column("Standard error", told["standard_error"], numbers.distance),
         Column("Odds ratio", told["odds_ratio"], texts=odds("odds_ratio"), css="number"),
         Column(INTERVAL, intervals, css="number", where="page"),
         Column("95 % low", told["low"], texts=low, css="number", where="copies"),
