@@ -31,6 +31,18 @@ def test_rows_of_the_same_names_are_fitted_as_arrays_are(cls: type[Any]) -> None
     assert_same_fit(make(cls).fit(FRAME, named), reference(cls))
 
 
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_record_batches_of_arrow_keep_the_names_of_columns_and_text_in_them_is_named(cls: type[Any]) -> None:
+    (batch,) = in_arrow(FRAME).to_batches()
+    fitted = make(cls).fit(batch, target(cls, N))
+    assert_same_fit(fitted, reference(cls))
+    assert fitted.feature_names_in_.tolist() == NAMES
+    if not card_of(fitted).takes_text:
+        text = in_arrow(FRAME.assign(**{NAMES[1]: "warm"}))
+        with pytest.raises(ValueError, match=f"column '{NAMES[1]}' holds text such as 'warm'"):
+            make(cls).fit(text, target(cls, N))
+
+
 @other_names
 @pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if has_fit_parameter(cls, "sample_weight")])
 def test_weights_of_other_rows_are_refused(cls: type[Any], other: str) -> None:
@@ -195,6 +207,12 @@ def test_names_of_columns_in_arrow_are_those_of_what_is_not_x_too() -> None:
     pieces = [first[:30], second[:30]]
     states = mj.HiddenMarkovModel(2, random_state=0).fit([in_arrow(piece) for piece in pieces])
     assert states.log_likelihood_ == mj.HiddenMarkovModel(2, random_state=0).fit(pieces).log_likelihood_
+    batches = [in_arrow(piece).to_batches()[0] for piece in pieces]
+    assert mj.HiddenMarkovModel(2, random_state=0).fit(batches).feature_names_in_.tolist() == ["a", "b", "c"]
+    worded = first.assign(b="warm")
+    for tables in ([in_arrow(first), in_arrow(worded)], [in_arrow(worded)], [in_arrow(worded).to_batches()[0]]):
+        with pytest.raises(ValueError, match="column 'b' holds text such as 'warm'"):
+            mj.HiddenMarkovModel(2, random_state=0).fit(tables)
     with pytest.raises(ValueError, match=r"table 0 has \['a', 'b', 'c'\], table 1 has \['c', 'b', 'a'\]"):
         states.predict([in_arrow(first), in_arrow(first[["c", "b", "a"]])])
     lines = mj.RegressionMixture(1).fit(first, second["a"], gating=second[["b", "c"]])

@@ -39,6 +39,12 @@ def column_names(table: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
+def whole_table(rows: Any) -> Any:
+    """Return a record batch of Arrow as a table, whose names scikit-learn reads; anything else as it is."""
+    arrow = sys.modules.get("pyarrow")  # whoever has such a batch has imported it
+    return arrow.Table.from_batches([rows]) if arrow is not None and isinstance(rows, arrow.RecordBatch) else rows
+
+
 def row_names(table: Any) -> Any:
     """Return the index of a pandas data frame or column; None for anything else."""
     pandas = sys.modules.get("pandas")  # whoever has such a table has imported it

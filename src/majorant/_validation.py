@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -17,6 +16,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._cells import refuse_what_is_no_number, without_na
+from majorant._frames import column_names, whole_table
 from majorant._numbers import briefly
 
 
@@ -267,40 +267,36 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "number" if isinstance(value, Real) else type(value).__name__
 
 
-def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
-    """Check rows and target like scikit-learn's ``validate_data``, but reject dates and masked cells."""
+def validate_data(estimator: Any, X: Any, *target: Any, of_missing: str | None = None, **options: Any) -> Any:
+    """Check rows and target like scikit-learn's ``validate_data``, but reject dates and masked cells.
+
+    Errors name the column that holds text, and say `of_missing` of missing values.
+    """
     from sklearn.utils.validation import validate_data as checked
 
     refuse_what_is_no_number(X, "X")
-    return checked(estimator, without_na(X), *map(without_na, target), **options)
-
-
-@contextmanager
-def explained(X: Any, of_missing: str | None = None) -> Iterator[None]:
-    """Add the column's name to scikit-learn's error about text, and `of_missing` to that about missing values."""
+    X = whole_table(without_na(X))
     try:
-        yield
+        return checked(estimator, X, *map(without_na, target), **options)
     except ValueError as error:
-        found = _first_text(X) if str(error).startswith("could not convert") else None
-        if found is not None:
-            raise ValueError(
-                f"X must hold numbers; column {found[0]!r} holds text such as {found[1]!r}: leave it out, or write "
-                "it as a column of 0 and 1 for each category"
-            ) from error
+        if str(error).startswith("could not convert"):
+            refuse_text(X)
         if of_missing is not None and str(error).startswith("Input X contains NaN"):
             raise ValueError(f"Input X contains NaN. {of_missing}") from error
         raise
 
 
-def _first_text(X: Any) -> tuple[str, str] | None:
-    """Return the name of the first column of a data frame that holds text, and its first text."""
-    for name in getattr(X, "columns", ()):
+def refuse_text(X: Any) -> None:
+    """Raise ValueError if a column of a data frame holds text, with the first one's name."""
+    for name in column_names(X) or ():
         values = np.asarray(X[name]) if isinstance(name, str) else np.empty(0)
         if values.dtype.kind in "OUT":
             text = next((v for v in values.ravel().tolist() if isinstance(v, str) and not _is_number(v)), None)
             if text is not None:
-                return name, text
-    return None
+                raise ValueError(
+                    f"X must hold numbers; column {name!r} holds text such as {text!r}: leave it out, or write it as a "
+                    "column of 0 and 1 for each category"
+                )
 
 
 def _is_number(text: str) -> bool:

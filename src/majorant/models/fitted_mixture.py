@@ -17,7 +17,6 @@ from majorant._validation import (
     check_enough_rows,
     check_real,
     check_sample_weight,
-    explained,
     validate_data,
 )
 from majorant.data.chunks import Block, Chunks, Mapped
@@ -144,8 +143,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     def _rows_in_memory(
         self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any, *, fitting: bool = True
     ) -> tuple[Rows, Any]:
-        with explained(X):
-            X = self._read(X, fitting=fitting)
+        X = self._read(X, fitting=fitting)
         n = len(X)
         X, weights = self._counted(X, check_sample_weight(sample_weight, n), fitting=fitting)
         counted_rows = slice(None) if weights is None else weights > 0

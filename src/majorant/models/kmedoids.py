@@ -21,7 +21,6 @@ from majorant._validation import (
     check_integer,
     check_sample_weight,
     check_verbose,
-    explained,
     validate_data,
     warn_of_repeats,
 )
@@ -238,8 +237,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _checked(self, X: Any, *, reset: bool) -> NDArray[Any]:
         self._refuse_chunks(X)
-        with explained(X, OF_MISSING):
-            return np.asarray(validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], order="C"))
+        accepted: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
+        return np.asarray(validate_data(self, X, reset=reset, of_missing=OF_MISSING, **accepted))
 
     def _distances(self, rows: NDArray[Any], medoids: NDArray[Any]) -> NDArray[np.float64]:
         """Return the distances of rows to medoids."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_count, explained, validate_data
+from majorant._validation import check_choice, check_count, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.data.units import blocks_of, distinct_units
@@ -81,10 +81,9 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         return chain_of(self.n_components, self.start, self.allowed, width, self.sticky, self._order)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
-        with explained(X):
-            X = validate_data(
-                self, X, reset=fitting, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
-            )
+        X = validate_data(
+            self, X, reset=fitting, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
+        )
         return np.asarray(X, dtype=np.float64)
 
     def _sequences(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._frames import check_entry_names, column_names
+from majorant._frames import check_entry_names, column_names, whole_table
 from majorant._numbers import briefly
-from majorant._validation import check_groups, check_sample_weight, is_missing
+from majorant._validation import check_groups, check_sample_weight, is_missing, refuse_text
 from majorant.data.chunks import Source
 from majorant.data.units import blocks_of
 from majorant.formulas import column_of, is_table
@@ -190,6 +190,7 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
         raise ValueError("lengths cut one table; X is a list of tables, one per sequence: leave lengths out")
     if all(np.ndim(one) == 1 for one in X):
         X = [np.asarray(one).reshape(-1, 1) for one in X]
+    X = [whole_table(one) for one in X]
     sizes = [len(one) for one in X]
     columns = [column_names(one) or np.shape(one)[1:] for one in X]
     for i, found in enumerate(columns):
@@ -203,7 +204,12 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
         return pd.concat(X, ignore_index=True), sizes
     if all(hasattr(one, "columns") for one in X):
         made = getattr(type(X[0]), "from_pydict", type(X[0]))  # of Arrow
-        return made({name: np.concatenate([np.asarray(one[name]) for one in X]) for name in columns[0]}), sizes
+        try:
+            return made({name: np.concatenate([np.asarray(one[name]) for one in X]) for name in columns[0]}), sizes
+        except (ValueError, TypeError):  # a column of one kind here, of another there
+            for one in X:
+                refuse_text(one)
+            raise
     return np.concatenate([np.asarray(one) for one in X]), sizes
 
 

@@ -11,7 +11,6 @@ from majorant._validation import (
     check_csr,
     check_integer,
     check_runs,
-    explained,
     validate_data,
     with_small_indices,
 )
@@ -51,7 +50,6 @@ def check_settings(model: KMeans) -> None:
 
 def rows_of(model: KMeans, X: Any, *, reset: bool) -> Any:
     """Return rows in memory as an array or a CSR matrix of finite numbers."""
-    with explained(X, OF_MISSING):
-        X = validate_data(model, with_small_indices(X), reset=reset, **ACCEPTED)
+    X = validate_data(model, with_small_indices(X), reset=reset, of_missing=OF_MISSING, **ACCEPTED)
     check_csr(X)
     return X
