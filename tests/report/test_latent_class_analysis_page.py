@@ -58,6 +58,30 @@ def test_the_page_tells_what_classes_answer_and_how_well_they_fit() -> None:
     assert "of their component" not in made.html and "unsure of their class" in made.html
 
 
+def test_the_picture_of_the_profile_says_which_mark_is_which_class() -> None:
+    table, _ = drawn()
+    model = mj.LatentClassAnalysis(3, random_state=0).fit(table)
+    drawing = page(model, table).figures["class-profile"]
+    for j, share in enumerate(model.weights_, 1):
+        assert f"class {j} ({100 * share:.0f}\u202f%)</text>" in drawing
+
+
+@pytest.mark.parametrize("levels", [2, 4, 12])
+def test_names_below_the_plot_of_a_profile_stay_apart_and_its_legend_beside(levels: int) -> None:
+    random = np.random.default_rng(0)
+    words = np.array([f"quite a long answer {i}" for i in range(levels)])
+    table = pd.DataFrame({f"item_{c}": random.choice(words, 400) for c in "abc"})
+    ax = mj.plot.class_profile(mj.LatentClassAnalysis(2, random_state=0).fit(table))
+    ax.figure.canvas.draw()
+    labels, ends = ax.get_xticklabels(), ax.get_window_extent()
+    left, right = ax.get_xlim()
+    apart, high = ends.width / (right - left), labels[0].get_fontsize() * ax.figure.dpi / 72
+    needed = {0: max(label.get_window_extent().width for label in labels), 45: high * 2**0.5, 90: high}
+    assert apart >= needed[int(labels[0].get_rotation())]
+    legend = ax.get_legend().get_window_extent()
+    assert legend.x0 >= ends.x1 and legend.x1 <= ax.figure.bbox.x1
+
+
 def test_covariates_have_odds_ratios_on_the_page() -> None:
     table, given = drawn()
     model = mj.LatentClassAnalysis(2, random_state=0).fit(table, gating=given)

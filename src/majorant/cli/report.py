@@ -123,13 +123,13 @@ def _draw_profile(path: Path, run: Run) -> None:
     """Write the figure of the profiles of the classes."""
     from matplotlib.figure import Figure
 
-    from majorant.plot import class_profile
+    from majorant.plot.profile import class_profile, make_room
 
     rows = {**({} if run.weights is None else {"sample_weight": run.weights}), **run.given}
     with warnings.catch_warnings(), replacing(path) as stream:
         warnings.simplefilter("ignore")
         figure = Figure(figsize=(7.0, 4.0), layout="constrained")
-        class_profile(run.estimator, run.frame, ax=figure.add_subplot(), **rows)
+        make_room(class_profile(run.estimator, run.frame, ax=figure.add_subplot(), **rows))
         figure.savefig(stream, format="pdf", metadata={"CreationDate": None})
 
 

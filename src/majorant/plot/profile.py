@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 APART = 0.08
 """Distance between the marks of two classes, in items."""
+MOST_SLANTED = 12
+"""Names up to which they are not written upright."""
+INCHES_A_NAME = 0.2
 
 
 def class_profile(
@@ -37,6 +40,8 @@ def class_profile(
     X : data frame or array-like of shape (n_rows, n_items), optional
         The rows of the fit, for intervals.
     ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure, as wide as the names below need. The legend is at the right: a figure
+        with ``layout="constrained"`` makes room for it.
     of : {"answers", "numbers"}, optional
         What to draw, where there are both: by default answers.
     names : sequence of str, optional
@@ -81,7 +86,8 @@ def class_profile(
     labels = shares if names is None else list(map(str, names))
     if len(labels) != len(shares):
         raise ValueError(f"names must have a name for each of {len(shares)} classes; got {len(labels)}")
-    ax, places = axes(ax, layout="constrained"), np.arange(len(chosen))
+    is_own, places = ax is None, np.arange(len(chosen))
+    ax = axes(ax, layout="constrained")
     estimates, low, high = (part[chosen] for part in profile.standardised)
     items = [profile.items[i] for i in chosen]
     breaks = [i for i in places[1:] if items[i] != items[i - 1] and max(map(items.count, items[i - 1 : i + 1])) > 1]
@@ -95,9 +101,18 @@ def class_profile(
         ax.plot(x, y, mark(k), color=colour(k), markeredgecolor=edge(k), markersize=7, label=label, zorder=3)
     words = [profile.items[i] if wanted == "numbers" else f"{profile.items[i]}: {profile.levels[i]}" for i in chosen]
     is_long = sum(map(len, words)) > 60
-    ax.set_xticks(places, words, rotation=45 if is_long else 0, ha="right" if is_long else "center")
+    turned = 90 if len(words) > MOST_SLANTED else 45 if is_long else 0
+    ax.set_xticks(places, words, rotation=turned, ha="right" if turned == 45 else "center")
     ax.set_ylabel("probability" if wanted == "answers" else "standard deviations from the mean")
     if wanted == "answers":
         ax.set_ylim(-0.03, 1.03)
-    ax.legend(title="class", frameon=False)
+    ax.legend(title="class", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    if is_own:
+        make_room(ax)
     return tidy(ax)
+
+
+def make_room(ax: Axes) -> None:
+    """Make the figure of these Axes so wide that the names below them do not overlap."""
+    figure: Any = ax.figure
+    figure.set_figwidth(max(figure.get_figwidth(), 2.0 + INCHES_A_NAME * len(ax.get_xticks())))

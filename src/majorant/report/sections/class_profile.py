@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from majorant._numbers import html_number, ratio
 from majorant.report import numbers
+from majorant.report.charts.labels import text_width
 from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate, figure
@@ -152,7 +153,8 @@ def _spread(profile: Any) -> Array:
 
 def draw_profile(size: Size, profile: Any, shown: list[int]) -> Canvas:
     """Draw probabilities above and means below; classes side by side where there are too many for one plot."""
-    canvas, nominal, y = Canvas(size), profile.is_probability, 0.0
+    canvas, nominal, k = Canvas(size), profile.is_probability, len(profile.shares)
+    y = _legend(canvas, profile.shares) if 1 < k <= N_COLOURS else 0.0
     for is_share, title in ((True, "probability"), (False, AXIS_TITLE)):
         if rows := [i for i in shown if nominal[i] == is_share]:
             y = _draw_block(canvas, profile, rows, is_share, y)
@@ -160,6 +162,19 @@ def draw_profile(size: Size, profile: Any, shown: list[int]) -> Canvas:
             y += 20
     canvas.height = y
     return canvas
+
+
+def _legend(canvas: Canvas, shares: Array) -> float:
+    """Draw the mark of each class before its number and share; return where the legend ends."""
+    x, y = 6.0, 16.0
+    for j, share in enumerate(shares.tolist()):
+        name = f"class {j + 1} ({numbers.percent(share, 0)})"
+        if x + 12 + text_width(name) > canvas.width:
+            x, y = 6.0, y + 20
+        mark(canvas, j, str(j + 1), x, y - 4, 4.2)
+        canvas.text(x + 12, y, name, f"text-{j + 1}")
+        x += 30 + text_width(name)
+    return y + 10
 
 
 def _draw_block(canvas: Canvas, profile: Any, rows: list[int], is_share: bool, top: float) -> float:
