@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType, triangle_to_matrix
+from majorant.engine.triangles import symmetric
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Mixture, moments
 from tests.gaussian import m_step
 from tests.kernels.instruction_sets import answers_under
@@ -200,7 +201,7 @@ def plain_m_step(s: Array, reference_means: Array, kind: str, floor: float) -> t
     shift = s[:, 1 : 1 + d] / mass
     second = s[:, 1 + d :] / mass
     if covariance_is_matrix(kind):
-        scatter = triangle_to_matrix(second, d)
+        scatter = symmetric(second, d)
     else:
         scatter = np.stack([np.diag(row if kind == "diag" else np.full(d, row[0] / d)) for row in second])
     outer = shift[:, :, None] * shift[:, None, :]

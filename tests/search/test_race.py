@@ -98,6 +98,31 @@ def test_only_degenerate_solutions_are_said_to_be_so() -> None:
     assert not found.best.is_regular and found.best.degenerate == "too deep"
 
 
+@dataclass
+class Collapsing(Valley):
+    """Degenerate minima are seen after ten steps, except those above 1, which are seen at once."""
+
+    most_collapsed: int = 0
+
+    def run(self, rows: str, runs: list[Run[float]], max_iter: int, tol: float, *, free: bool = False) -> Any:
+        self.most_collapsed = max(self.most_collapsed, sum(not run.is_regular for run in runs))
+        ends = super().run(rows, runs, max_iter, tol, free=free)
+        return [
+            end if run.n_iter >= 5 or end.theta > 1 else replace(end, degenerate="")
+            for run, end in zip(runs, ends, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("is_there_one", [False, True])
+def test_while_all_are_degenerate_no_regular_run_is_dropped_but_degenerate_ones_are(is_there_one: bool) -> None:
+    """The minimum that is regular is the highest of all, behind many that are about to collapse."""
+    minima, regular = {-2.0: 0.5, 0.0: 0.4, 2.0: 0.2}, {-1.0: 9.0} if is_there_one else {}
+    plan = Plan(n_starts=60, race=((5, 6), (5, 3)), least_barren=4, keeps_barren=True, starts_every=1)
+    contest = Collapsing(minima | regular, plan, degenerate=tuple(minima), speed=0.9)
+    assert Race(contest).find(np.random.default_rng(0)).best.is_regular == is_there_one
+    assert contest.most_collapsed <= 6
+
+
 def test_a_search_that_always_comes_back_stops_after_two_rounds() -> None:
     contest = Valley({0.0: 1.0})
     found = Race(contest).find(np.random.default_rng(0))

@@ -34,7 +34,7 @@ class Plan:
     least_rounds: int = 3  # smallest number of rounds after the last improvement
     most_rounds: int = 12
     least_barren: int = 60  # smallest number of rounds after the last improvement while all solutions are degenerate
-    # whether a race drops no run while all solutions are degenerate: the likeliest may all be about to collapse
+    # whether a race drops no regular run while all solutions are degenerate: the likeliest may be about to collapse
     keeps_barren: bool = False
     # number of rounds after which the search ends if the first one found the best, and at least such a share of all
     # runs, such a number of starts and such a share of the finished ones reached it

@@ -140,12 +140,13 @@ class Race(Generic[Theta]):
     def _raced(self, rows: Any, runs: list[Run[Theta]], heats: tuple[tuple[int, int], ...]) -> list[Run[Theta]]:
         """Race by successive halving: a few steps for all, more for the best, to the end for some."""
         contest, plan = self.contest, self.contest.plan
-        keeps_all = plan.keeps_barren and bool(self._degenerate) and not self._bank
+        is_barren = plan.keeps_barren and bool(self._degenerate) and not self._bank
         for number, (n_steps, n_kept) in enumerate(heats):
-            n_kept = len(runs) if keeps_all else n_kept
             runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
             tell(f"{self._n_started + self._n_perturbed} starts and perturbations begun")
             runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
+            if is_barren:  # the likeliest may all be about to collapse, and what has collapsed stays so
+                n_kept = max(n_kept, sum(run.is_regular for run in runs))
             if plan.tells_all:
                 dropped = runs[n_kept:]
                 self._dropped += contest.run(contest.whole, dropped, 0, 0.0) if contest.is_sampled else dropped

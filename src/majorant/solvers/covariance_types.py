@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from majorant.engine.triangles import lower, symmetric
+
 Array = NDArray[np.float64]
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
 LARGEST_LOG = 600.0
@@ -162,15 +164,15 @@ class Matrices(Covariance):
         return np.asarray(still.T @ still)
 
     def second_mapped(self, second: Array, matrix: Any) -> Array:
-        half = np.einsum("kab,bm->kam", triangle_to_matrix(second, len(matrix)), matrix)
-        row, column = np.tril_indices(matrix.shape[1])
+        half = np.einsum("kab,bm->kam", symmetric(second, len(matrix)), matrix)
+        row, column = lower(matrix.shape[1])
         return np.asarray(np.einsum("kam,al->klm", half, matrix)[:, row, column])
 
     def second_price(self, second: Array, matrix: Any) -> float:
-        return 0.5 * float(np.einsum("kab,al,bl->", triangle_to_matrix(second, len(matrix)), matrix, matrix))
+        return 0.5 * float(np.einsum("kab,al,bl->", symmetric(second, len(matrix)), matrix, matrix))
 
     def second_traces(self, second: Array, precisions: Array) -> Array:
-        return np.asarray(np.einsum("kab,kab->k", triangle_to_matrix(second, precisions.shape[-1]), precisions))
+        return np.asarray(np.einsum("kab,kab->k", symmetric(second, precisions.shape[-1]), precisions))
 
     def squared(self, factors: Array) -> Array:
         return np.asarray(np.einsum("kab,kcb->kac", factors, factors))
@@ -190,12 +192,12 @@ class Matrices(Covariance):
     def vector(self, covariances: Array) -> Array:
         """Return the lower triangles of the Cholesky factors, with logarithms on the diagonal."""
         factors = np.linalg.cholesky(covariances)
-        row, column = np.tril_indices(covariances.shape[-1])
+        row, column = lower(covariances.shape[-1])
         out = factors[..., row, column]
         return np.where(row == column, np.log(np.where(row == column, out, 1.0)), out)
 
     def of_vector(self, vector: Array, k: int, d: int) -> Array:
-        row, column = np.tril_indices(d)
+        row, column = lower(d)
         free = np.array(vector.reshape(*self.shape(k, d)[:-2], len(row)))
         factors = np.zeros(self.shape(k, d))
         free[..., row == column] = np.exp(np.clip(free[..., row == column], -LARGEST_LOG / 2, LARGEST_LOG / 2))
@@ -207,7 +209,7 @@ class Matrices(Covariance):
         return FULL
 
     def pooled(self, second: Array, mass: float, d: int) -> Array:
-        return triangle_to_matrix(super().pooled(second, mass, d), d)
+        return symmetric(super().pooled(second, mass, d), d)
 
 
 class Full(Matrices):
@@ -347,12 +349,3 @@ def times(x: Array, matrix: Any) -> Array:
     if sparse.issparse(matrix):
         return np.ascontiguousarray(x @ matrix)
     return np.asarray(np.einsum("...j,jk->...k", x, matrix))
-
-
-def triangle_to_matrix(triangle: Array, n_features: int) -> Array:
-    """Return the symmetric matrices (..., d, d) from their lower triangles, row by row."""
-    out = np.empty((*triangle.shape[:-1], n_features, n_features))
-    row, column = np.tril_indices(n_features)
-    out[..., row, column] = triangle
-    out[..., column, row] = triangle
-    return out

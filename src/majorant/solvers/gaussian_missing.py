@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.patterns import patterns
-from majorant.solvers.covariance_types import SPHERICAL, triangle_to_matrix
+from majorant.engine.triangles import lower, symmetric
+from majorant.solvers.covariance_types import SPHERICAL
 from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
 
 Mask = NDArray[np.bool_]
@@ -126,7 +127,7 @@ class Completion:
             slopes, covariances = self._conditionals
             slopes = np.broadcast_to(slopes, (len(moments), *slopes.shape[1:]))
             sums[:, gone] = np.einsum("kmo,ko->km", slopes, first)
-            across = np.einsum("kmo,kop->kmp", slopes, triangle_to_matrix(second, p))
+            across = np.einsum("kmo,kop->kmp", slopes, symmetric(second, p))
             rest = np.einsum("kmo,kno->kmn", across, slopes) + mass[:, :, None] * covariances
             known = (second, across.reshape(len(moments), -1), rest.reshape(len(moments), -1))
             squares[:] = np.hstack(known)[:, _places(self.observed.tobytes())]
@@ -142,14 +143,14 @@ def _places(observed: bytes) -> NDArray[np.intp]:
     """
     there = np.frombuffer(observed, dtype=bool)
     p, m = int(there.sum()), int((~there).sum())
-    row, column = np.tril_indices(p)
+    row, column = lower(p)
     places = np.empty((len(there), len(there)), dtype=np.intp)
     o, g = np.flatnonzero(there), np.flatnonzero(~there)
     places[o[row], o[column]] = places[o[column], o[row]] = np.arange(len(row))
     places[np.ix_(g, o)] = len(row) + np.arange(m * p).reshape(m, p)
     places[np.ix_(o, g)] = places[np.ix_(g, o)].T
     places[np.ix_(g, g)] = len(row) + m * p + np.arange(m * m).reshape(m, m)
-    found = places[np.tril_indices(len(there))]
+    found = places[lower(len(there))]
     found.flags.writeable = False
     return found
 

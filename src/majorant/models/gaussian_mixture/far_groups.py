@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.solvers.covariance_types import triangle_to_matrix
+from majorant.engine.triangles import symmetric
 from majorant.solvers.gaussian import Array, moments
 
 FAR = 1e4
@@ -56,7 +56,7 @@ def within_far_groups(points: Array, weights: Array, k: int, precision: float) -
     q = np.asarray(labels[:, None] == np.arange(n_groups), dtype=np.float64)
     means = np.einsum("i,ik,ij->kj", share, q, x) / np.einsum("i,ik->k", share, q)[:, None]
     about = moments(x, share, q, means, "full")[:, 1 + x.shape[1] :]
-    covariance = triangle_to_matrix(about.sum(axis=0), x.shape[1])
+    covariance = symmetric(about.sum(axis=0), x.shape[1])
     total, within = np.einsum("i,ij,ij->j", share, x, x), np.diagonal(covariance)
     if (within <= 4 * precision**2 * total).any():  # rows of a group are equal in a column
         return None

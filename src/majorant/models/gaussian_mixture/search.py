@@ -41,8 +41,6 @@ SOON = 100
 
 FEW_ROWS = 50
 """Distinct rows up to which more starts are made if parameters are many relative to them."""
-CHEAP = 2e5
-"""Distinct rows times parameters up to which a race in which every solution is degenerate follows all its runs."""
 MOST_PATTERNS = 64
 """The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
 otherwise, as each pattern costs its own pass."""
@@ -78,7 +76,7 @@ def plan_of(k: int, n_rows: float, n_parameters: int, n_points: int) -> Plan:
         least_rounds=patience // 2 + 1,
         most_rounds=16,
         least_barren=4 * patience,
-        keeps_barren=n_points * n_parameters <= CHEAP,
+        keeps_barren=True,
         sure_rounds=1,
         sure_share=0.5,
         sure_starts=(5, 0.5),
