@@ -140,9 +140,9 @@ def test_columns_that_separate_the_rows_of_a_state_are_named_and_have_no_error(e
     y = np.where(level == 1, certain, law(np.array([0.3, 0.5, 0.6])[level]).rvs(random_state=1))
     table = pd.DataFrame({"y": y, "one": level == 1, "two": level == 2}).astype(float)
     formula = "y ~ one + two"
-    with pytest.warns(ConvergenceWarning, match="runs to infinity along one: its rows are separated"):
+    with pytest.warns(ConvergenceWarning, match="runs to infinity along one: its rows are .* leave out columns"):
         model = mj.HiddenMarkovModel.from_formula(formula, table, emission=emission, n_components=1, random_state=0)
-    assert "along one:" in model.separated_ and model.separated_ in " ".join(model.summary().look_out)
+    assert not model.regular_ and model.degeneracy_ in " ".join(model.summary().look_out)
     errors, low = model.standard_errors(table), model.confidence_intervals(table)["coef"][0]
     assert np.isnan(errors["coef"][0, 0]) and np.isnan(low[0, 0])
     means = np.array([y[level == 0].mean(), y[level == 2].mean()])
@@ -150,3 +150,62 @@ def test_columns_that_separate_the_rows_of_a_state_are_named_and_have_no_error(e
     assert errors["intercept"][0] == pytest.approx(events[0] ** -0.5, rel=1e-3)
     assert errors["coef"][0, 1] == pytest.approx((1 / events).sum() ** 0.5, rel=1e-3)
     np.testing.assert_allclose(model.forecast(table, future=table[level == 1][:1]).mean, certain, atol=1e-3)
+
+
+MORE = {
+    "copy": lambda x: np.column_stack([x, 2 * x]),
+    "constant": lambda x: np.column_stack([x, np.full(len(x), 3.0)]),
+    "both": lambda x: np.column_stack([x, 2 * x, np.full(len(x), 3.0)]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Columns have no effect of their own", "ignore:.*combination")
+@pytest.mark.parametrize("more", MORE)
+@pytest.mark.parametrize("family", ["gaussian", *FAMILIES])
+def test_columns_without_an_effect_run_nowhere_and_leave_the_constant_its_error(family: str, more: str) -> None:
+    """In lines of states and in mixtures of regressions alike: the errors are those without the column."""
+    table, _ = switching("poisson" if family == "gaussian" else family)
+    there = table.dropna()
+    x, y = there[["x"]].to_numpy(), there["y"].to_numpy()
+    emission = {"gaussian": "regression"}.get(family, f"{family}_regression")
+    found = []
+    for columns in (x, MORE[more](x[:, 0])):
+        rows = np.column_stack([y, columns])
+        states = mj.HiddenMarkovModel(1, emission=emission, random_state=0).fit(rows)
+        lines = mj.RegressionMixture(1, family=family.replace("bernoulli", "binomial"), random_state=0).fit(columns, y)
+        assert states.regular_ and lines.regular_ and not lines.degeneracy_
+        found.append((states, states.standard_errors(rows), lines, lines.standard_errors()))
+    (_, plain, _, _), (states, of_states, lines, of_lines) = found
+    for errors in (of_states, of_lines):
+        np.testing.assert_allclose(errors["intercept"], plain["intercept"], rtol=1e-4)
+        assert np.isnan(errors["coef"][0, 1:]).all()
+        copied = more != "constant"
+        np.testing.assert_allclose(errors["coef"][0, 0], np.nan if copied else plain["coef"][0, 0], rtol=1e-4)
+    np.testing.assert_allclose(states.coef_, lines.coef_, atol=1e-6)
+    np.testing.assert_allclose(states.intercept_, lines.intercept_, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:Columns have no effect of their own", "ignore:.*combination")
+@pytest.mark.parametrize("emission", FAMILIES)
+def test_of_columns_without_an_effect_and_one_that_separates_the_last_is_named(emission: str) -> None:
+    table, _ = switching(emission)
+    there = table.dropna()
+    last = (np.arange(len(there)) % 10 < 3).astype(float)
+    y = np.where(last == 1, 0.0, there["y"])
+    columns = np.column_stack([MORE["both"](there["x"].to_numpy()), last])
+    with pytest.warns(ConvergenceWarning, match="runs to infinity along x5:"):
+        states = mj.HiddenMarkovModel(1, emission=f"{emission}_regression").fit(np.column_stack([y, columns]))
+    with pytest.warns(ConvergenceWarning, match="coefficients that diverge: x4. "):
+        mj.RegressionMixture(1, family=emission.replace("bernoulli", "binomial"), random_state=0).fit(columns, y)
+    assert not states.regular_
+
+
+@pytest.mark.parametrize("emission", FAMILIES)
+def test_a_state_without_an_event_does_not_count(emission: str) -> None:
+    """As in a mixture of regressions, where a constant leads to infinity without any column."""
+    table, s = switching(emission)
+    table = table.assign(y=np.where(s == 1, 0.0, table["y"]))
+    with pytest.warns(ConvergenceWarning, match="the line of a state runs to infinity along the constant:"):
+        model = mj.HiddenMarkovModel.from_formula("y ~ x", table, emission=emission, n_components=2, random_state=0)
+    assert not model.regular_ and model.degeneracy_ in model.summary().look_out
+    assert np.isnan(model.standard_errors(table)["intercept"]).sum() == 1

@@ -190,6 +190,39 @@ def test_rows_all_on_one_line_of_a_gamma_family_are_said_to_be_exact(k: int, var
             model.standard_errors()
 
 
+@pytest.mark.parametrize("how", [{}, {"bounds": mj.Tightest()}, {"init": "random"}, {"trim": 0.1}], ids=str)
+def test_a_search_that_ends_at_exact_lines_is_told_of_as_any_other(how: dict[str, Any]) -> None:
+    """All its runs are in the report; the rows that were trimmed are on no line, and there are no errors."""
+    random = np.random.default_rng(0)
+    x, first = random.normal(size=(100, 1)), random.random(100) < 0.5
+    y = np.where(first, 1 + 2 * x[:, 0], 4 - x[:, 0])
+    y[:10] += 50 * random.normal(size=10) * ("trim" in how)
+    which = "every row that was not trimmed" if how.get("trim") else "every row"
+    with pytest.warns(
+        ConvergenceWarning, match=f"{which} is exactly on one of the lines.*there are no standard errors"
+    ):
+        model = mj.RegressionMixture(2, random_state=0, **how).fit(x, y)
+    assert model.search_.n_starts >= 10 and model.search_.best == pytest.approx(model.log_likelihood_, rel=1e-6)
+    assert not model.regular_ and model.standard_errors_ is None
+    with pytest.raises(ValueError, match=f"{which} is exactly on one of the lines: there is no noise"):
+        model.standard_errors()
+    with pytest.raises(ValueError, match="there is no noise"):
+        model.bootstrap(x, y)
+    assert f"{which.capitalize()} is exactly" in " ".join(str(model.summary()).split())
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_an_exact_line_that_was_left_out_beside_a_regular_solution_is_told_of(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    x, first = random.normal(size=(60, 1)), random.random(60) < 0.5
+    y = np.where(first, 1 + 2 * x[:, 0], 4 - x[:, 0] + 3 * random.normal(size=60))
+    model = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    assert model.regular_ and model.excluded_ is None
+    assert f"A solution was left out: a component fits {first.sum()} rows exactly" in model.search_.note
+    noisy = mj.RegressionMixture(2, random_state=0).fit(x, y + random.normal(size=60))
+    assert "exactly" not in noisy.search_.note
+
+
 @pytest.mark.parametrize("family", ["gaussian", "student", "gamma"])
 def test_rows_on_one_line_exactly_are_left_out_in_every_family(family: str) -> None:
     """Nothing would admit them: the likelihood has no maximum there."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf
 
 from majorant import _kernels
 from majorant.data.chunks import Block, Chunks
@@ -31,7 +33,16 @@ LONGEST_RUN = 1 << 20
 """Most steps of such a run, whose path is preallocated."""
 FEWEST_EVENTS = 1e-3
 """Information in some direction, in events, below which a component's predictor runs to infinity there."""
+FEW_EVENTS = 1.0
+"""Information below which the direction of the predictor is tested."""
+SAME_LINE = 1e-6
+"""Difference of coefficients of orthonormal columns, or of standard ones, below which two exact lines are one."""
 LOG_TWO_PI = float(np.log(2 * np.pi))
+EXACT_SHARE = 0.2
+"""Share of the rows from which on lines without noise are told of beside a solution that counts."""
+NO_MAXIMUM = ", so the likelihood has no maximum: the noise is a floor, from which log-likelihood and criteria follow"
+EXACT_LINE = f"one line fits every row exactly{NO_MAXIMUM}; fit a single regression"
+EXACT_LINES = f"every row is exactly on one of the lines{NO_MAXIMUM}, and there are no standard errors"
 
 
 @value_class
@@ -128,15 +139,48 @@ class Regression:
         out[:, shared, shared] = of_each[:, :, own:, own:].sum(axis=1)
         return out
 
-    def without_events(self, statistics: Array, theta: Predictors) -> Array:
+    def without_events(self, statistics: Array, theta: Predictors, unseen: Array | None = None) -> Array:
         """Return directions of the `vector` of one run in which rows have no information, orthonormal, (m, r).
 
-        Predictors run to infinity there; those of a response with a dispersion do not, and of them there is no table.
+        Predictors run to infinity there, but in directions of a component's coefficients that the design has no part
+        in, which are left out where they are given: `unseen`, orthonormal, (p, s). Predictors of a response with a
+        dispersion do not run to infinity, and of them there is no table.
         """
         if self.response.has_dispersion:
             return np.zeros((0, 0))
-        events, own = np.linalg.eigh(self.information(statistics, theta)[0])
+        events, own = np.linalg.eigh(self._information_seen(statistics, theta, unseen)[0])
         return np.asarray(own[:, events < FEWEST_EVENTS])
+
+    def has_events(
+        self, statistics: Array, theta: Predictors, least: float = FEWEST_EVENTS, unseen: Array | None = None
+    ) -> NDArray[np.bool_]:
+        """Return whether the information is more than `least` in every direction, for each run; see `without_events`.
+
+        It is where the matrix less that on its diagonal has a Cholesky factor, which costs less than eigenvalues.
+        """
+        if self.response.has_dispersion:
+            return np.ones(len(statistics), dtype=bool)
+        information = np.nan_to_num(self._information_seen(statistics, theta, unseen))
+        information -= least * np.eye(information.shape[1])
+        return np.array([dpotrf(one, lower=True)[1] == 0 for one in information])
+
+    def _information_seen(self, statistics: Array, theta: Predictors, unseen: Array | None) -> Array:
+        """Return the information, and one more in directions that the design has no part in."""
+        found = self.information(statistics, theta)
+        if unseen is None or not unseen.size:
+            return found
+        return found + 2 * FEW_EVENTS * np.kron(np.eye(theta.coef.shape[1]), unseen @ unseen.T)
+
+    def on_floor(self, dispersion: Array) -> NDArray[np.bool_]:
+        """Return whether the smallest of some dispersions is as small as it can be, so that rows are fitted exactly."""
+        floor = max(self.rule.floor * (1 + 1e-6), self.response.least_dispersion)
+        return np.asarray(self.response.has_dispersion & (dispersion.min(axis=1) <= floor))
+
+    def exactness(self, theta: Predictors) -> str:
+        """Say that the likelihood of one run has no maximum, as no component has noise; empty where one has some."""
+        if not self.on_floor(theta.dispersion.max(axis=1, keepdims=True))[0]:
+            return ""
+        return EXACT_LINE if np.ptp(theta.coef[0], axis=0).max() < SAME_LINE else EXACT_LINES
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
         p = self.n_coefficients

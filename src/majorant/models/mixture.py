@@ -98,7 +98,7 @@ class MixtureEstimator(FittedMixture):
         Whether the solution is regular; if not, ``degeneracy_`` says why.
     degeneracy_ : str
     separated_ : str
-        Which columns separate the components, or the target on lines, so that coefficients run to infinity; or empty.
+        Which columns separate the components, so that coefficients run to infinity; or empty.
     never_together_ : list of [str, str]
         Columns of a covariance that no row has cells of both, so that the rows do not determine it.
     is_grouped_ : bool
@@ -450,7 +450,10 @@ class MixtureEstimator(FittedMixture):
         if not found.n_degenerate:
             return found.note
         n_runs = found.n_degenerate + len(found.records)
-        return f"{found.note} {found.n_degenerate} of {n_runs} runs ended at degenerate solutions and are excluded."
+        told = f" A solution was left out: {found.excluded.degenerate}." if found.excluded and self.regular_ else ""
+        return (
+            f"{found.note} {found.n_degenerate} of {n_runs} runs ended at degenerate solutions and are excluded.{told}"
+        )
 
     def _warnings(self, contest: Any) -> list[str]:
         """Return the warnings of the fit."""

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
-from majorant.engine.descent import Ends, descend
+from majorant.densities.regression import EXACT_SHARE
+from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums
 from majorant.engine.runs import put, taken
 from majorant.laws import Chain, GatedChain, Independent
 from majorant.laws.independent import Weights
 from majorant.laws.tuples import TupleChain
-from majorant.models.hidden_markov.lines import SwitchingLines
+from majorant.models.hidden_markov.lines import AWAY, SwitchingLines, unseen_of
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows
 from majorant.search.contest import MixtureContest
-from majorant.search.contestants import NamedStart
+from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
 from majorant.search.perturbations import perturbed
 from majorant.search.record import PERTURBATION
@@ -133,13 +135,43 @@ class SequenceContest(MixtureContest):
         both = on.data.map_rows(visit, (2 * k,)).T
         return both[:k], both[k:]
 
+    @cached_property
+    def unseen(self) -> Array:
+        """Directions of the coefficients of lines in which no row has a part."""
+        return unseen_of(self.columns[0])
+
+    @property
+    def lines(self) -> SwitchingLines | None:
+        """The density, if rows are on lines."""
+        return self.mixture.density if isinstance(self.mixture.density, SwitchingLines) else None
+
+    def freed(self, on: OnData) -> OnData:
+        """Return the mixture without a largest ratio of the noises of lines."""
+        return on if self.lines is None else replace(on, mixture=replace(self.mixture, density=self.lines.freed()))
+
+    def _degeneracies(self, theta: Parameters[Any, Any], seen: Seen) -> list[str]:
+        """Return why solutions do not count, as those whose lines run to infinity."""
+        reasons = super()._degeneracies(theta, seen)
+        if self.lines is None:
+            return reasons
+        finite = self.lines.inner.has_events(seen.statistics.density, theta.density, unseen=self.unseen)
+        return [reason if is_finite else AWAY for reason, is_finite in zip(reasons, finite, strict=True)]
+
+    def is_admissible(self, run: Run[Parameters[Any, Any]]) -> bool:
+        """Return whether a solution that does not count is told of: lines that run to infinity, or fit many rows."""
+        if self.lines is None or not np.isfinite(run.objective):
+            return False
+        exact = self.lines.inner.on_floor(run.theta.density.dispersion.T)
+        statistics = self.on(self.whole).seen(run.theta).statistics
+        fitted = self.mixture.law.shares(run.theta.law, statistics.law)[0][exact].sum()
+        return bool(run.degenerate == AWAY or fitted >= EXACT_SHARE)
+
     def judged(self, ends: Ends[Any]) -> str:
         """Return why a run's end does not count: where the ratio of noises is bounded, what it would be without."""
-        said, lines = super().judged(ends), self.mixture.density
-        if said and isinstance(lines, SwitchingLines):
-            on = OnData(replace(self.mixture, density=lines.freed()), self.on(self.whole).data)
-            free = descend(on, ends.theta, tol=0.0, max_iter=STEPS_WITHOUT_RULE).theta
-            said = lines.exact_line(free.density) or said
+        said = super().judged(ends)
+        if said and self.lines is not None and self.lines.inner.response.has_dispersion:
+            free = descend(self.freed(self.on(self.whole)), ends.theta, tol=0.0, max_iter=STEPS_WITHOUT_RULE).theta
+            said = self.lines.exact_line(free.density) or said
         return said
 
     def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:

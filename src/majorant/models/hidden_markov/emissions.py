@@ -17,7 +17,7 @@ from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson
 from majorant.engine.mixture import Array
 from majorant.models.gaussian_in_units import GaussianInUnits, units_of
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.lines import SwitchingLines
+from majorant.models.hidden_markov.lines import WITHOUT_EFFECT, SwitchingLines
 from majorant.models.hidden_markov.means import SWITCHING_AUTOREGRESSION, SWITCHING_MEAN, SwitchingMeans, by_tuple
 from majorant.models.hidden_markov.positive import GammaEmission, VonMisesEmission
 from majorant.models.hidden_markov.students import Students
@@ -117,7 +117,15 @@ class LinesEmission(Emission):
         centre, scale = units_of(x, weights)
         if not self.has_constant:
             centre, scale = np.zeros_like(centre), np.hypot(centre, scale)
+        else:
+            same = np.nanmax(x, axis=0) == np.nanmin(x, axis=0)
+            scale[1:] = np.where(same[1:], WITHOUT_EFFECT, scale[1:])
         return replace(self, centre=centre, scale=scale)
+
+    def completed(self, levels: Sequence[Array], gaps: Sequence[bool]) -> Self:
+        """Return the same; a column that is the same in all rows of a sample may vary in others."""
+        assert self.scale is not None
+        return replace(self, scale=np.where(self.scale == WITHOUT_EFFECT, 1.0, self.scale))
 
     def _coded(self, x: Array) -> tuple[Array, ...]:
         assert self.centre is not None and self.scale is not None

@@ -34,7 +34,7 @@ from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.given import give
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.law import chain_of
-from majorant.models.hidden_markov.lines import SwitchingLines, without_effect
+from majorant.models.hidden_markov.lines import SwitchingLines, advice, without_effect
 from majorant.models.hidden_markov.means import check_lines
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream
@@ -388,11 +388,9 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
                 own = regression_of(self.emission, learned.formula.response.names[0])
                 self.set_params(emission=own, fit_intercept=learned.has_constant)
             labels = column_of(data, component_labels) if isinstance(component_labels, str) else component_labels
-            place = np.empty(len(sequences.order), dtype=np.intp)
-            place[sequences.order] = np.arange(len(place))
             names = sequences.codes if sequences.names is None else sequences.names[sequences.codes]
-            cut = {"groups": names} if sequences.are_given else {}
-            self.fit(X, sequence_weight=sequence_weight, time=place, gating=table, component_labels=labels, **cut)
+            given = {"groups": names if sequences.are_given else None, "time": np.argsort(sequences.order)}
+            self.fit(X, sequence_weight=sequence_weight, gating=table, component_labels=labels, **given)
             self.formula_of_fit_ = learned
         return self
 
@@ -409,8 +407,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         """Learn the columns; return the rows as numbers, with own lags."""
         X = self._read(X, fitting=True)
         weights = weights_of_rows(sequence_weight, sequences)
-        weights = np.ones(len(X)) if weights is None else weights
-        unobserved = np.isnan(X[weights > 0]).all(axis=0)
+        unobserved = np.isnan(X if weights is None else X[weights > 0]).all(axis=0)
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         check_enough_rows(len(X), "n_components", self.n_components, "state")
@@ -455,7 +452,7 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     def _keep(self, contest: Any, found: Any, ends: Any, on: OnData, rows: Rows) -> None:
         super()._keep(contest, found, ends, on, rows)
         if isinstance(lines := on.mixture.density, SwitchingLines):
-            self.separated_ = f"{self.separated_} {lines.separated(ends, self._entry_names('coef') or [])}".strip()
+            self.degeneracy_ = lines.away(self.degeneracy_, ends, self._entry_names("coef") or [], contest.unseen)
         if self.sticky:
             self.log_likelihood_ += float(on.mixture.law.penalty(ends.theta.law)[0])  # type: ignore[attr-defined]
 
@@ -464,6 +461,9 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
         if isinstance(lines := self.emissions_[0], LinesEmission):
             said += without_effect(contest.columns[0], self._entry_names("coef") or [], lines.has_constant)
         return said
+
+    def _advice(self) -> str:
+        return advice(self.degeneracy_, self.n_components) or super()._advice()
 
     def _note(self, contest: Any, found: Any, on: OnData, rows: Rows) -> str:
         said, searched = super()._note(contest, found, on, rows), contest.total_weight / rows.row_weight
@@ -477,10 +477,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> SequenceContest:
         """Return the race of hidden Markov models on rows in memory."""
         refuse_wide(self._matrices(), data.n_units)
-        if self.emission in REGRESSIONS and len(self._feature_names()) > max(WIDE, data.n_units):
-            raise ValueError(
-                f"{data.n_units:,} rows determine no line on {len(self._feature_names()) - 1:,} columns: choose fewer"
-            )
+        if self.emission in REGRESSIONS and (width := self.n_features_in_) > max(WIDE, data.n_units):
+            raise ValueError(f"{data.n_units:,} rows determine no line on {width - 1:,} columns: choose fewer")
         mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
         times, groups = times_of(rows, mixture), rows.groups
         return SequenceContest(

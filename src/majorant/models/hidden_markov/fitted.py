@@ -481,9 +481,9 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         return on.data.map_sum(of_block)
 
     def _errors(self, X: Any, **rows: Any) -> Errors:
-        """Return no error for a free probability that is practically zero or one, and zero for what is given."""
+        """Return no error of lines without noise, and of a free probability of zero or one; zero for what is given."""
         found = super()._errors(X, **rows)
-        return found._replace(errors=errors_of(self._estimates(), found.errors, self._chain()))
+        return found._replace(errors=errors_of(self, found.errors))
 
     def _entry_names(self, name: str) -> list[str] | None:
         if name == "gating_coef":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
+from majorant.densities.regression import NO_MAXIMUM
 from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, Table
 from majorant.laws.separation import LEAST_PART
@@ -20,6 +21,11 @@ from majorant.solvers.responses import Response
 MOST_RATIO = 15.0
 """Largest ratio of two standard deviations of a regular solution, as in mixtures of regressions."""
 FLOOR = 1e-10
+UNSEEN = 1e-11
+"""Share of the largest square of a direction below which rows have no part in it."""
+WITHOUT_EFFECT = 1e300
+"""Unit of a column beside a constant that is the same in all rows: its coefficient is zero, whatever the constant."""
+AWAY = "the line of a state runs to infinity"
 
 
 class SwitchingLines:
@@ -103,10 +109,8 @@ class SwitchingLines:
 
     def exact_line(self, theta: Predictors) -> str:
         """Say that a state fits its rows exactly; empty where none does."""
-        on_floor = self.inner.response.has_dispersion and theta.dispersion[0].min() <= FLOOR * (1 + 1e-6)
-        return (
-            "the line of a state fits its rows exactly, so that its noise is zero but for a floor" if on_floor else ""
-        )
+        said = "the line of a state fits its rows exactly, so that its noise is zero but for a floor"
+        return self.inner.exactness(theta) or said * int(self.inner.on_floor(theta.dispersion)[0])
 
     def degeneracy(self, theta: Predictors, sizes: Array, mixture: Mixture) -> str:
         """By the rule of mixtures of regressions."""
@@ -149,23 +153,40 @@ class SwitchingLines:
         return self.inner.theta_of(vector, like)
 
     def without_events(self, statistics: Array, theta: Predictors) -> Array:
-        """Return directions of the `vector` of one run in which lines run to infinity, orthonormal, (m, r)."""
+        """Return directions of the `vector` of one run of which rows say nothing, orthonormal, (m, r)."""
         return self.inner.without_events(statistics, theta)
 
-    def separated(self, ends: Ends[Any], names: Sequence[str]) -> str:
-        """Say along which columns lines run to infinity where one run ended; empty where none does."""
+    def away(self, degeneracy: str, ends: Ends[Any], names: Sequence[str], unseen: Array) -> str:
+        """Return why one run does not count, with the columns along which lines run to infinity, if they do.
+
+        Directions in which no row has a part, `unseen`, are not among them, see `unseen_of`.
+        """
+        if degeneracy != AWAY:
+            return degeneracy
         theta = ends.theta.density
-        own = self.without_events(ends.seen.statistics.density, theta)
-        if not own.size:
-            return ""
+        own = self.inner.without_events(ends.seen.statistics.density, theta, unseen)
         led = np.abs(self.theta_of((own @ (own.T @ self.vector(theta)[0]))[None], theta).coef[0]).max(axis=0)
         part = led[self.n_constants :]  # the constant leads along with any column
         found = [name for name, size in zip(names, part, strict=True) if size >= LEAST_PART * led.max()]
         return (
-            f"The line of a state runs to infinity along {', '.join(found) or 'the constant'}: its rows are separated, "
-            "or all its counts there are zero. Where it stopped is no estimate; it has no standard errors (NaN) and no "
-            "intervals. Log-likelihood and predictions are right."
+            f"{AWAY} along {', '.join(found) or 'the constant'}: its rows are separated, or all its counts there are "
+            "zero, so that where it stopped is no estimate, and has no standard errors (NaN)"
         )
+
+
+def unseen_of(design: Array) -> Array:
+    """Return the directions of coefficients in which no row has a part, orthonormal, (p, s)."""
+    whole = design[~np.isnan(design).any(axis=1)]
+    size, basis = np.linalg.eigh(whole.T @ whole)
+    return np.asarray(basis[:, size <= UNSEEN * size.max(initial=0.0)])
+
+
+def advice(degeneracy: str, n_components: int) -> str:
+    """Return what to do of lines that fit every row, or run to infinity; empty for others."""
+    if NO_MAXIMUM in degeneracy:
+        return "the lines are right as they are"
+    more = ", or use fewer components" * (n_components > 1)
+    return f"leave out columns, or take in more rows{more}" if AWAY in degeneracy else ""
 
 
 def without_effect(design: Array, names: list[str], has_constant: bool) -> list[str]:

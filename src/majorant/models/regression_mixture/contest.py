@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf
 
 from majorant.data.chunks import Block
 from majorant.densities import Predictors, Regression
-from majorant.densities.regression import FEWEST_EVENTS
+from majorant.densities.regression import EXACT_LINE, EXACT_SHARE, FEW_EVENTS
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
@@ -23,15 +22,13 @@ from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import EXACT_LINE, EXACT_ROWS, SEPARATED, of_exact, of_ratio
+from majorant.models.regression_mixture.words import EXACT_ROWS, SEPARATED, of_exact, of_ratio
 from majorant.search.contest import TWINS, MixtureContest
 from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
 from majorant.search.record import PERTURBATION
 
 Array = NDArray[np.float64]
-FEW_EVENTS = 1.0
-"""Information below which the direction of the predictor is tested."""
 CACHED = 1 << 16
 """Entries of a table that stays in the cache."""
 
@@ -123,21 +120,20 @@ class RegressionContest(MixtureContest):
             return [EXACT_LINE] * runs
         smallest = self.smallest(self.mixture.law.shares(theta.law, seen.statistics.law))
         reasons = [""] * runs
-        if not density.response.has_dispersion:
-            for i in np.flatnonzero(~self._has_events(FEWEST_EVENTS, theta, seen)):
-                reasons[i] = SEPARATED
-        else:
+        for i in np.flatnonzero(~density.has_events(seen.statistics.density, theta.density)):
+            reasons[i] = SEPARATED
+        if density.response.has_dispersion:
             ratio, most = sigma_ratio(theta), density.rule.max_sigma_ratio
             for i in np.flatnonzero(density.rule.is_active(dispersion)):
                 reasons[i] = f"the noise differs by a factor of {ratio[i]:.1f} (regular below {most:g})"
-            for i in np.flatnonzero(self._on_floor(dispersion)):
+            for i in np.flatnonzero(density.on_floor(dispersion)):
                 reasons[i] = EXACT_ROWS
         for i in np.flatnonzero(has_twins(theta.density)):
             reasons[i] = TWINS
         for i in np.flatnonzero(smallest < self.least_size):
             size, least = self.units.in_words(smallest[i]), self.units.in_words(self.least_size)
             reasons[i] = f"the smallest component has {size} (regular from {least} on)"
-        for i in np.flatnonzero(self._on_floor(dispersion.max(axis=1, keepdims=True))):
+        for i in np.flatnonzero(density.on_floor(dispersion.max(axis=1, keepdims=True))):
             reasons[i] = EXACT_ROWS  # rounding decides whose a row is
         finite = np.isfinite(theta.density.coef).all(axis=(1, 2)) & np.isfinite(seen.objective)
         for i in np.flatnonzero(~finite):
@@ -148,19 +144,6 @@ class RegressionContest(MixtureContest):
         """Return the rows (or groups) of the smallest component of each run."""
         return np.asarray(shares.min(axis=-1) * (self.units.total_weight * (1 - self.trim)))
 
-    def _on_floor(self, dispersion: Array) -> Array:
-        floor = max(self.density.rule.floor * (1 + 1e-6), self.density.response.least_dispersion)
-        return np.asarray(dispersion.min(axis=1) <= floor)
-
-    def _has_events(self, least: float, theta: Theta, seen: Seen) -> NDArray[np.bool_]:
-        """Return whether the information on coefficients is more than `least` in every direction, for each run.
-
-        It is where the matrix less that on its diagonal has a Cholesky factor, which costs less than eigenvalues.
-        """
-        information = np.nan_to_num(self.density.information(seen.statistics.density, theta.density))
-        information -= least * np.eye(information.shape[1])
-        return np.array([dpotrf(one, lower=True)[1] == 0 for one in information])
-
     def held_back(self, run: Run[Theta]) -> str:
         """Return why a solution that counts would, with more iterations, move to one that does not."""
         most = self.density.rule.max_sigma_ratio
@@ -169,7 +152,8 @@ class RegressionContest(MixtureContest):
                 return ""
             end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
             return of_ratio(most) if sigma_ratio(end.theta)[0] > most else ""
-        if self._has_events(FEW_EVENTS, run.theta, self.on(self.whole).seen(run.theta))[0]:
+        statistics = self.on(self.whole).seen(run.theta).statistics.density
+        if self.density.has_events(statistics, run.theta.density, FEW_EVENTS)[0]:
             return ""
         return self.run(self.whole, [run], 200, 0.0)[0].degenerate
 
@@ -179,22 +163,18 @@ class RegressionContest(MixtureContest):
             return run
         theta = self.run(self.whole, [run], 200, 0.0, free=True)[0].theta
         dispersion = theta.density.dispersion
-        if not self._on_floor(dispersion)[0]:
+        if not self.density.on_floor(dispersion)[0]:
             return run
-        size = float(self.shares(theta)[dispersion[0].argmin()]) * self.units.total_weight
+        size = float(self.smallest(self.shares(theta)[dispersion[0].argmin(keepdims=True)]))
         return replace(run, degenerate=of_exact(self.units.in_words(size)))
 
     def is_admissible(self, run: Run[Theta]) -> bool:
         if not self.density.response.has_dispersion:
             return bool(np.isfinite(run.objective))
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows
-        exact = self._on_floor(run.theta.density.dispersion)[0] and not self.is_exact(run.theta)
-        return not exact and bool(self.smallest(self.shares(run.theta)) >= least)
-
-    def is_exact(self, theta: Theta) -> bool:
-        """Return whether no component of a solution has noise: every row is on a line."""
-        largest = theta.density.dispersion.max(axis=1, keepdims=True)
-        return self.density.response.has_dispersion and bool(self._on_floor(largest)[0])
+        exact, shares = self.density.on_floor(run.theta.density.dispersion.T), self.shares(run.theta)
+        is_told = not exact.any() or shares[exact].sum() >= EXACT_SHARE
+        return bool(is_told and self.smallest(shares) >= least)
 
     def shares(self, theta: Theta) -> Array:
         """Return the share of each component among all units, (components,); with gating, the mean prior."""

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._progress import end_of_starts, report_start
 from majorant.data.storage import StoredRows
 from majorant.densities import Predictors, VarianceRule
+from majorant.densities.regression import EXACT_LINE
 from majorant.engine.loop import minimize
 from majorant.engine.mixture import Parameters, SingleRun
 from majorant.engine.policies import BoundPolicy, Tightest
@@ -30,7 +31,7 @@ from majorant.models.regression_mixture.read import unit_stream
 from majorant.models.regression_mixture.settings import Given, check_init
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import EXACT_LINE, EXACT_LINES, PLAIN_ONLY, of_dropped
+from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped
 from majorant.search.contestants import Found, NamedStart, Run, entrants
 from majorant.search.race import Race, followed, of_all_rows
 from majorant.search.record import StartRecord
@@ -203,14 +204,30 @@ def _found(model: Any, contest: RegressionContest, given: str | Given, seed: int
         n_init = 10 if model.n_init == "auto" else int(model.n_init)
         starts = _starts(contest, init, n_init, draws, seed)
         if by_bounds and is_plain:
-            return _by_bounds(contest, starts, model.bounds, draws, model.verbose)
+            found, trace = _by_bounds(contest, starts, model.bounds, draws, model.verbose)
+            return _told(contest, found), trace
         found = _polished(contest, _best(contest, starts, model.verbose))
-    best = found.excluded or found.best
-    if not (units.is_exact or best.is_regular) and contest.is_exact(best.theta) and contest.is_admissible(best):
-        found = replace(_of_ends([replace(best, degenerate=EXACT_LINES)], 0), note=found.note, raced=found.raced)
-    found = replace(found, best=contest.explained(found.best))
+    found = _told(contest, found)
     path = found.best.path or (found.best.objective,)
     return found, Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in path])
+
+
+def _told(contest: RegressionContest, found: Found[Theta]) -> Found[Theta]:
+    """Return the result with what is to say of lines without noise; those that every row is on are the solution."""
+    if contest.units.is_exact:
+        return found
+    excluded, best = found.excluded, found.excluded or found.best
+    why = contest.density.exactness(best.theta.density)
+    if why and not best.is_regular and contest.is_admissible(best):
+        best = replace(
+            best, degenerate=why.replace("every row", "every row that was not trimmed") if contest.trim else why
+        )
+        records = () if excluded is None else _of_ends([best], 0).records
+        return replace(found, best=best, records=(*records, *found.records), optima=(best,), excluded=None)
+    if excluded is not None and contest.density.on_floor(excluded.theta.density.dispersion)[0]:
+        told = f" A solution was left out: {contest.explained(excluded).degenerate}." * found.best.is_regular
+        found = replace(found, excluded=None, note=f"{found.note}{told}".strip())
+    return replace(found, best=contest.explained(found.best))
 
 
 def _by_bounds(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._numbers import briefly
 from majorant._validation import check_choice, check_count, check_real, check_sample_weight, levels_to_user
+from majorant.densities.regression import NO_MAXIMUM
 from majorant.models.base import refuse_stored
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
 from majorant.models.regression_mixture.outcome import PARAMETERS
@@ -38,6 +39,7 @@ class UncertainLines(FittedLines):
     shared: Any
     fit_intercept: bool
     regular_: bool
+    degeneracy_: str
     _errors_of_the_fit: Callable[[], Errors]
 
     @cached_property
@@ -200,7 +202,7 @@ class UncertainLines(FittedLines):
         check_choice("kind", kind, ["parametric", "case"])
         check_count("n_resamples", n_resamples, low=2, width=self.n_parameters_)
         refuse_stored(X, "bootstrap")
-        if self.is_exact_:
+        if NO_MAXIMUM in self.degeneracy_:
             raise ValueError(f"no errors can be given: {why_no_errors(self)}")
         X, y, extras = self._with_target(X, y, **rows)
         weights = check_sample_weight(sample_weight, len(y))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import Regression
+from majorant.densities.regression import NO_MAXIMUM
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
@@ -155,7 +156,7 @@ def fit_attributes(
         note = f"{note} {what_would_admit(excluded, model.max_sigma_ratio)}".strip()
     mixture = units.mixture(contest.density.response, contest.density.rule, model.n_components, fused=False)
     errors: dict[str, Any] = {"standard_errors_": None}
-    if not units.is_exact and contest.trim == 0:
+    if NO_MAXIMUM not in best.degenerate and contest.trim == 0:
         made = partial(errors_in_units, units, mixture, theta)
         errors = {"_errors_of_the_fit": made} if isinstance(units, Units) else {"standard_errors_": made()}
     directions = np.zeros((0, 0)) if units.gating is None else unbounded_directions(units.on(mixture), theta)

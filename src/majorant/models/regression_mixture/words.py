@@ -8,20 +8,13 @@ from typing import Any
 import numpy as np
 
 from majorant._numbers import counted
+from majorant.densities.regression import NO_MAXIMUM
 from majorant.models.regression_mixture.units import AnyUnits
 from majorant.solvers.responses import Response
 
 PLAIN_ONLY = (
     "only goes with the plain mixture of Gaussian lines (no other family, groups, gating, shared coefficients, offset, "
     "trimming or labels)"
-)
-EXACT_LINE = (
-    "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and the noise is "
-    "a floor, from which log-likelihood and criteria follow; fit a single regression"
-)
-EXACT_LINES = (
-    "every row is exactly on one of the lines, so the likelihood has no maximum: the noise is a floor, from which "
-    "log-likelihood, criteria and standard errors follow"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
 SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
@@ -42,7 +35,7 @@ def of_degenerate(why: str, n_components: int, response: Response, diverging: Se
 
     `diverging` are the columns of which predictors run to infinity.
     """
-    if why in ("", EXACT_LINE, EXACT_LINES):
+    if not why or NO_MAXIMUM in why:
         return why
     found = f"no regular solution with {counted(n_components, 'component')} was found: here {why}"
     if diverging:
@@ -94,8 +87,8 @@ def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str
 
 def why_no_errors(model: Any) -> str:
     """Return why a fit has no standard errors from the observed information."""
-    if model.is_exact_:
-        return "one line fits every row exactly: there is no noise to estimate standard errors from"
+    if NO_MAXIMUM in model.degeneracy_:
+        return f"{model.degeneracy_.split(NO_MAXIMUM)[0]}: there is no noise to estimate standard errors from"
     return "the information of the rows that are left knows nothing of those that were trimmed: resample the rows"
 
 
