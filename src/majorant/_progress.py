@@ -38,18 +38,15 @@ class Watch:
     _shown: float = -1e9
     _best: str = ""
     _stage: str = ""
-    _left: str = ""
     _stage_began: float = field(default_factory=time.monotonic)
     _notebook: Any = None
 
-    def begin_stage(self, stage: str, share_done: float) -> None:
-        """Name what is done now, after such a share of all the work."""
+    def begin_stage(self, stage: str) -> None:
+        """Name what is done now."""
         now = time.monotonic()
         if self._best and now - self._stage_began >= LONG_PASS and self._is_due(now):
             ended = f"{self._stage or 'search'}: best {self._best}, {duration(now - self._stage_began)}"
             self.write(ended, stays=True)
-        spent = now - self._began
-        self._left = f"about {duration(spent * (1 - share_done) / share_done)} left" if 0 < share_done < 1 else ""
         self._stage, self._best, self._stage_began = stage, "", now
         self.tell()
 
@@ -57,7 +54,7 @@ class Watch:
         """Show where the current stage is, and the best objective that it reached."""
         now = time.monotonic()
         self._best = self._best if best is None else f"{best:.8g}"
-        parts = [self._stage, what, self._best and f"best {self._best}", self._left or duration(now - self._began)]
+        parts = [self._stage, what, self._best and f"best {self._best}", duration(now - self._began)]
         line = ", ".join(part for part in parts if part)
         if self._is_due(now) and now - self._shown >= (LOOK if is_replaced() else self.between_lines):
             self._shown = now
@@ -130,10 +127,10 @@ def fit_watched(verbose: int) -> Iterator[None]:
         yield
 
 
-def begin_stage(stage: str, share_done: float = 0.0) -> None:
-    """Name what is done now, after such a share of all the work."""
+def begin_stage(stage: str) -> None:
+    """Name what is done now."""
     if (watch := WATCH.get()) is not None:
-        watch.begin_stage(stage, share_done)
+        watch.begin_stage(stage)
 
 
 def tell(what: str, best: float | None = None) -> None:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
@@ -245,3 +246,12 @@ def test_constant_and_repeated_columns_are_named() -> None:
     repeated, said = warned(np.c_[X, 3 * X[:, 1] - 1], 2)
     assert "Columns 1, 2 are linear functions" in said
     np.testing.assert_array_equal(repeated.predict(np.c_[X, 3 * X[:, 1] - 1]), plain.predict(X))
+
+
+def test_columns_of_two_values_are_named_with_the_model_that_takes_them() -> None:
+    table = pd.DataFrame(one_hot_and_two(), columns=["a=1", "a=2", "a=3", "a=4", "x", "y"])
+    said = warned(table, 4)[1]
+    assert "'a=1', 'a=2', 'a=3', 'a=4' hold two values" in said and "LatentClassAnalysis" in said
+    heap = np.r_[np.random.default_rng(0).normal(size=(5, 2)), np.full((5, 2), 9.0)]
+    said = warned(heap, 2)[1]
+    assert "No regular solution" in said and "LatentClassAnalysis" not in said

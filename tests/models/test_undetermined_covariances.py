@@ -120,7 +120,7 @@ def test_columns_that_follow_from_others_are_named(cls: type[Any], settings: dic
     x[: N // 2] += 4
     x = np.column_stack([x, 1e3 * (x[:, 0] - 2 * x[:, 2]) + 7])
     named = "columns x1, x3, x4 are linear functions of each other"
-    with pytest.warns(ConvergenceWarning, match=f"{named}.*leave out one of these columns"):
+    with pytest.warns(ConvergenceWarning, match=f"{named}.*leave out one of x1, x3, x4"):
         model = cls(k, random_state=0, **settings).fit(x)
     assert named in " ".join(str(model.summary()).split())
     assert not model.regular_
@@ -135,10 +135,33 @@ def test_a_column_that_does_not_vary_is_named(cls: type[Any], settings: dict[str
     x = np.random.default_rng(0).normal(size=(N, 3))
     x[: N // 2] += 4
     x[:, 1] = 5
-    with pytest.warns(ConvergenceWarning, match="column x2 does not vary, so that every covariance.*leave it out"):
+    with pytest.warns(ConvergenceWarning, match="column x2 does not vary, so that every covariance.*leave out x2"):
         model = cls(k, random_state=0, **settings).fit(x)
     assert "column x2 does not vary" in " ".join(str(model.summary()).split())
-    assert not model.regular_ and model.dependent_ == ["x2"]
+    assert not model.regular_ and model.constant_ == ["x2"] and model.dependent_ == []
+
+
+@pytest.mark.parametrize(("cls", "settings"), DEPENDENT[:3])
+def test_columns_that_do_not_vary_are_no_functions_of_each_other(cls: type[Any], settings: dict[str, Any]) -> None:
+    x = np.random.default_rng(0).normal(size=(N, 2))
+    x = np.column_stack([x, np.full((N, 2), 5.0)])
+    with pytest.warns(ConvergenceWarning, match="columns x3, x4 do not vary, so that every.*leave out x3, x4"):
+        cls(1, random_state=0, **settings).fit(x)
+    said = "columns x1, x2, x5 are linear functions of each other and columns x3, x4 do not vary"
+    with pytest.warns(ConvergenceWarning, match=f"{said}.*leave out x3, x4 and one of x1, x2, x5"):
+        cls(1, random_state=0, **settings).fit(np.column_stack([x, x[:, 0] + x[:, 1]]))
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_independent_columns_of_many_missing_cells_are_not_called_dependent(covariance_type: Any) -> None:
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(60, 6))
+    x[draws.random(x.shape) < 0.5] = np.nan
+    x = np.column_stack([x, x[:, 0]])
+    with pytest.warns(ConvergenceWarning, match="as far as rows with missing entries tell, no variance along some"):
+        mj.GaussianMixture(1, covariance_type=covariance_type).fit(x[:, :6])
+    with pytest.warns(ConvergenceWarning, match="Columns 0, 1 are linear functions of each other"):
+        mj.GaussianMixture(1, covariance_type=covariance_type).fit(x[:, [0, 6]])
 
 
 def test_columns_of_a_switching_regression_without_an_effect_of_their_own_are_named() -> None:

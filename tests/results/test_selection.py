@@ -18,6 +18,7 @@ from sklearn.metrics import silhouette_score
 
 import majorant as mj
 from majorant import registry
+from majorant._progress import Watch, watched_by
 from majorant.results.selection import UNDETERMINED, Candidate, Selection
 from majorant.search import StartRecord
 
@@ -373,3 +374,10 @@ def test_every_fit_with_a_likelihood_tells_what_a_paper_does() -> None:
     assert "entropy_r2" not in found.candidates[0].measures  # one part has nothing to separate
     assert found.to_frame()["sabic"].tolist() == [c.measures["sabic"] for c in found.candidates]
     assert type(found).from_state(found.to_state()).candidates[-1].measures == told
+
+
+def test_a_selection_tells_which_fit_of_how_many_goes_on(capfd: pytest.CaptureFixture[str]) -> None:
+    with watched_by(Watch(between_lines=0)):
+        mj.select(mj.GaussianMixture(random_state=0), np.arange(9.0)[:, None] ** 2, n_components=[1, 2])
+    said = capfd.readouterr().err
+    assert "fit 1 of 2, k = 1" in said and "fit 2 of 2, k = 2" in said

@@ -67,7 +67,8 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     degeneracy_: str
     separated_: str
     never_together_: list[list[str]]
-    dependent_: list[str]
+    dependent_: Sequence[str] = ()
+    constant_: Sequence[str] = ()
     n_rows_: float
     is_grouped_: bool
     is_labelled_: bool

@@ -40,7 +40,7 @@ from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence, renumbered
-from majorant.models.undetermined_covariances import dependent_columns, never_together, of_dependent, of_never_together
+from majorant.models.undetermined_covariances import never_together, of_never_together, of_undetermined, undetermined
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
@@ -442,8 +442,9 @@ class MixtureEstimator(FittedMixture):
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
         """Return why the solution does not count; empty where it does."""
         said = renumbered(str(contest.judged(ends)), order.tolist())
-        self.dependent_ = dependent_columns(self._matrices(), contest.columns, contest.weights) if said else []
-        return of_dependent(self.dependent_) or said
+        at = self._matrices() if said else ()
+        self.dependent_, self.constant_ = undetermined(at, contest.columns, contest.weights)
+        return of_undetermined(self.dependent_, self.constant_) or said
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
         """Return what was searched, in words."""
@@ -465,8 +466,9 @@ class MixtureEstimator(FittedMixture):
 
     def _advice(self) -> str:
         """Return what to do where no solution is regular."""
-        if self.dependent_:
-            return "leave out one of these columns" if len(self.dependent_) > 1 else "leave it out"
+        if self.dependent_ or self.constant_:
+            one = f"one of {', '.join(self.dependent_)}" if self.dependent_ else ""
+            return f"leave out {' and '.join(filter(None, [', '.join(self.constant_), one]))}"
         return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
 
     def _check_recalled(self) -> None:

@@ -61,12 +61,9 @@ def of_never_together(pairs: Sequence[Sequence[str]]) -> str:
     )
 
 
-def dependent_columns(matrices: Sequence[Matrices], columns: Sequence[Array], weights: Array) -> list[str]:
-    """Return the names of columns that are linear functions of each other in the rows that have all cells.
-
-    Where there are none, of those that do not vary.
-    """
-    found = []
+def undetermined(matrices: Sequence[Matrices], columns: Sequence[Array], weights: Array) -> tuple[list[str], list[str]]:
+    """Return which columns are linear functions of each other, and which do not vary, in rows that have all cells."""
+    dependent, constant = list[str](), list[str]()
     for one in matrices:
         x = columns[one.at]
         there = ~np.isnan(x).any(axis=1)
@@ -76,17 +73,17 @@ def dependent_columns(matrices: Sequence[Matrices], columns: Sequence[Array], we
         size, spread = np.abs(x).max(axis=0), x.std(axis=0)
         precision = EPS * float(np.max(size / np.where(spread > 0, spread, np.inf), initial=1.0))
         own = frames(x, w, min(precision, 1e-3))
-        found += [one.names[j] for j in own.dependent or own.constant]
-    return found
+        dependent += [one.names[j] for j in own.dependent]
+        constant += [one.names[j] for j in own.constant]
+    return dependent, constant
 
 
-def of_dependent(names: Sequence[str]) -> str:
-    """Say which columns are linear functions of each other, or which does not vary; empty for none.
+def of_undetermined(dependent: Sequence[str], constant: Sequence[str]) -> str:
+    """Say which columns are linear functions of each other, and which do not vary; empty for none.
 
     It is the reason why no solution is regular.
     """
-    if not names:
-        return ""
-    several = f"columns {', '.join(names)} are linear functions of each other"
-    said = several if len(names) > 1 else f"column {names[0]} does not vary"
-    return f"{said}, so that every covariance is singular"
+    said = [f"columns {', '.join(dependent)} are linear functions of each other"] if dependent else []
+    if constant:
+        said += [f"column{'s' * (len(constant) > 1)} {', '.join(constant)} do{'es' * (len(constant) == 1)} not vary"]
+    return f"{' and '.join(said)}, so that every covariance is singular" if said else ""

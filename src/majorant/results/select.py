@@ -14,7 +14,6 @@ from itertools import product
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
@@ -133,11 +132,10 @@ def select(
         arguments["formula"] = formula
 
     fits: dict[int, tuple[Candidate, Any]] = {}
-    work = np.cumsum([0, *(size for size, _ in plan)])  # as larger sizes take longer
 
     def fit(number: int, size: int, setting: Mapping[str, Any]) -> None:
-        told = ", ".join(map(str, setting.values())) or f"of {max(sizes)}"
-        begin_stage(f"k = {size} {told}", work[number] / work[-1])
+        told = ", ".join([f"fit {number + 1} of {len(plan)}", f"k = {size}", *map(str, setting.values())])
+        begin_stage(told)
         fits[number] = _fitted(est, card, size, setting, X, y, arguments, criterion, warned)
 
     with _warnings_by_thread() as warned, kept_when_stopped(lambda: bool(fits)):

@@ -177,8 +177,14 @@ class Race(Generic[Theta]):
             if not end.converged and (may_lead or (_n_starts(end) and n_done < LEAST_STARTS)):
                 unfinished.append(end)
                 n_done += _n_starts(end)
+        left = []
+        if np.isinf(best):  # none counts: only the likeliest of those that do not is followed to its end
+            known = min((run.objective for run in self._degenerate), default=np.inf)
+            unfinished.sort(key=lambda end: end.objective)
+            n_followed = sum(end.objective < known - self._same(known) for end in unfinished[:1])
+            unfinished, left = unfinished[:n_followed], unfinished[n_followed:]
         finished = contest.run(rows, unfinished, contest.max_iter, contest.tol)
-        return [end for end in ends if end.converged] + finished
+        return [end for end in ends if end.converged] + left + finished
 
     @property
     def _limit(self) -> float:

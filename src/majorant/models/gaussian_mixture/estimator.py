@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal
@@ -37,7 +38,7 @@ from majorant.models.gaussian_mixture.given import (
     chosen_starts,
 )
 from majorant.models.gaussian_mixture.lifting import lifted
-from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
+from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
 from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, search, tried, winner
 from majorant.models.gaussian_mixture.words import (
@@ -46,6 +47,8 @@ from majorant.models.gaussian_mixture.words import (
     few_rows_sentence,
     missing_sentence,
     rank_sentences,
+    two_valued,
+    two_valued_sentence,
 )
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import estimates_of_law
@@ -217,6 +220,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     """
 
     keeps_single = True
+    two_valued_: Sequence[int] = ()
 
     def __init__(
         self,
@@ -446,7 +450,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         self.variance_ratios_ = np.maximum(found.ratios, 0.0)
         unit = contest.rows.data.total_weight / contest.total_weight
         self.best_degenerate_ = None if seen is None else unit * contest.shown(seen.objective)
-        self.dependent_ = []  # what the columns do not vary in is left out of the fit
+        self.dependent_ = self.constant_ = []  # what the columns do not vary in is left out of the fit
+        self.two_valued_ = two_valued(contest.rows) if found.fault is Fault.FLOORED else []
         return degeneracy(found)
 
     def _note(self, contest: Any, found: Found[Theta], on: OnData, rows: Any) -> str:
@@ -464,11 +469,16 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         if not contest.rows.is_stream and n_distinct < self.n_components:
             few = f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
             said = [few, *said]
-        return rank_sentences(contest.frames, contest.kind, getattr(self, "feature_names_in_", None)) + said
+        return rank_sentences(contest.frames, contest.kind, self._names, contest.rows) + said
 
     def _advice(self) -> str:
         simpler = "" if self._kind.name in ("tied", "spherical") else ", or a simpler covariance_type"
-        return super()._advice() + simpler
+        said = super()._advice() + simpler
+        return f"{said}. {two_valued_sentence(self.two_valued_, self._names)}" if self.two_valued_ else said
+
+    @property
+    def _names(self) -> Sequence[str] | None:
+        return getattr(self, "feature_names_in_", None)
 
     def _summary(self) -> Summary:
         if not hasattr(self, "search_"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from majorant.densities.coordinates import Frames
+from majorant.densities.coordinates import Frames, frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.search.contest import TWINS
@@ -19,21 +19,50 @@ FEW_ROWS = 1.5
 """Rows of a component for each parameter of its own below which they are few: searches then rarely agree."""
 
 
-def rank_sentences(frames: Frames, kind: Covariance, names: Sequence[str] | None) -> list[str]:
-    """Return which columns are constant, and which are functions of each other; the first only where it matters."""
+def named(columns: Sequence[int], names: Sequence[str] | None) -> str:
+    """Return the names of columns, or their numbers where they have none."""
+    return ", ".join(str(j) if names is None else f"{names[j]!r}" for j in columns)
 
-    def named(columns: Sequence[int]) -> str:
-        return ", ".join(str(j) if names is None else f"{names[j]!r}" for j in columns)
 
+def rank_sentences(found: Frames, kind: Covariance, names: Sequence[str] | None, rows: StandardRows) -> list[str]:
+    """Return which columns are constant, and which are functions of each other; the first only where it matters.
+
+    Rows with missing entries show that columns are functions of each other if enough have all entries of these.
+    """
     said = []
-    if frames.constant and kind is not SPHERICAL:
-        said.append(f"Constant columns: {named(frames.constant)}. They do not distinguish components.")
-    if frames.dependent and kind.has_matrices:
+    if found.constant and kind is not SPHERICAL:
+        said.append(f"Constant columns: {named(found.constant, names)}. They do not distinguish components.")
+    if found.dependent and kind.has_matrices:
+        x = rows.points[:, found.dependent]
+        there = ~np.isnan(x).any(axis=1)
+        is_told = there.all() or (
+            len(x := x[there]) > x.shape[1] + 1 and bool(frames(x, rows.weights[there], rows.precision).dependent)
+        )
+        columns = f"Columns {named(found.dependent, names)}"
         said.append(
-            f"Columns {named(frames.dependent)} are linear functions of each other, so that every covariance is "
-            "singular; the directions in which the rows do not vary are left out of the fit."
+            f"{columns} are linear functions of each other, so that every covariance is singular; the directions in "
+            "which the rows do not vary are left out of the fit."
+            if is_told
+            else f"{columns} have, as far as rows with missing entries tell, no variance along some directions, which "
+            "are left out of the fit."
         )
     return said
+
+
+def two_valued_sentence(columns: Sequence[int], names: Sequence[str] | None) -> str:
+    """Return which model takes columns of two values, on which components of this one collapse."""
+    return (
+        f"Columns {named(columns, names)} hold two values each and are no normal distributions: LatentClassAnalysis "
+        "(majorant fit latent-class-analysis) takes them, and text, as categories beside numbers"
+    )
+
+
+def two_valued(rows: StandardRows) -> list[int]:
+    """Return the columns that hold two values, as those do that stand for the levels of a category."""
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(rows.points, axis=0), np.fmax.reduce(rows.points, axis=0)
+        is_either = (rows.points == low) | (rows.points == high) | np.isnan(rows.points)
+    return [int(j) for j in np.flatnonzero(is_either.all(axis=0) & (low < high))]
 
 
 def degeneracy(regularity: Regularity) -> str:
