@@ -276,27 +276,38 @@ def validate_data(estimator: Any, X: Any, *target: Any, of_missing: str | None =
 
     refuse_what_is_no_number(X, "X")
     X = whole_table(without_na(X))
+    for one in target if options.get("y_numeric") else ():
+        refuse_text(one, "y")
     try:
         return checked(estimator, X, *map(without_na, target), **options)
     except ValueError as error:
         if str(error).startswith("could not convert"):
-            refuse_text(X)
+            call = f'{type(estimator).__name__}.from_formula("y ~ x + {{}}", table)'
+            refuse_text(X, by_formula=call if hasattr(estimator, "from_formula") and options.get("reset", True) else "")
         if of_missing is not None and str(error).startswith("Input X contains NaN"):
             raise ValueError(f"Input X contains NaN. {of_missing}") from error
         raise
 
 
-def refuse_text(X: Any) -> None:
-    """Raise ValueError if a column of a data frame holds text, with the first one's name."""
-    for name in column_names(X) or ():
-        values = np.asarray(X[name]) if isinstance(name, str) else np.empty(0)
-        if values.dtype.kind in "OUT":
-            text = next((v for v in values.ravel().tolist() if isinstance(v, str) and not _is_number(v)), None)
-            if text is not None:
-                raise ValueError(
-                    f"X must hold numbers; column {name!r} holds text such as {text!r}: leave it out, or write it as a "
-                    "column of 0 and 1 for each category"
-                )
+def refuse_text(X: Any, what: str = "X", by_formula: str = "") -> None:
+    """Raise ValueError for text, with the first column that holds some; `by_formula` is a call that would take it."""
+    names = column_names(X)
+    array = np.asarray(X) if names is None else np.empty(0)
+    columns: dict[Any, NDArray[Any]] = dict(enumerate(array.T)) if array.ndim == 2 else {None: array}
+    if names is not None:
+        columns = {name: np.asarray(X[name]) for name in names if isinstance(name, str)}
+    for name, values in columns.items():
+        texts = (v for v in values.ravel().tolist() if isinstance(v, str) and not _is_number(v))
+        if values.dtype.kind not in "OUT" or (text := next(texts, None)) is None:
+            continue
+        if name is None:
+            raise ValueError(f"{what} must hold numbers; it holds text such as {text!r}")
+        called = by_formula.format(name if isinstance(name, str) else "kind")
+        more = f" but one; {called} takes text as it is" if called else ""
+        raise ValueError(
+            f"{what} must hold numbers; column {name!r} holds text such as {text!r}: leave it out, or write it as a "
+            f"column of 0 and 1 for each category{more}"
+        )
 
 
 def _is_number(text: str) -> bool:

@@ -133,6 +133,30 @@ def test_rows_without_a_value_are_left_out_on_request(majorant: Majorant, table:
     assert "kind has the level 'c' in row 6 of new.csv, which it did not have at the fit; its levels" in answer.words
 
 
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [(["--target", "y", "--features", "x", "--groups", "site"], "features"), (["--formula", "y ~ x"], "formula")],
+)
+def test_terms_that_lack_a_value_may_be_left_out_by_the_option_that_names_them(
+    majorant: Majorant, table: pl.DataFrame, tmp_path: Path, given: list[str], option: str
+) -> None:
+    """Not the target, which the fit needs; nor by a formula where none was given."""
+    lacking = [
+        pl.when(pl.int_range(120) == at).then(None).otherwise(name).alias(name) for at, name in ((4, "x"), (5, "y"))
+    ]
+    table.with_columns(lacking).write_csv(tmp_path / "t.csv")
+    answer = majorant(*FIT, *given, *RUN)
+    assert answer.status == 2 and f'leave "x" out with --{option}, or leave those rows out' in answer.words
+
+
+def test_text_among_the_features_of_a_regression_goes_into_a_formula(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--target", "y", "--features", "x,kind", *RUN)
+    assert (
+        answer.status == 2
+        and '--formula reads text as levels, each told against the first: --formula "y ~' in answer.words
+    )
+
+
 def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 40)
     pl.DataFrame({"s": (x > 0.1).astype(int), "x": x}).write_csv(tmp_path / "t.csv")

@@ -329,3 +329,27 @@ def test_combinations_of_columns_have_no_errors_and_the_others_have_theirs(famil
         found = mj.RegressionMixture(2, family=family, random_state=0).fit(more, y).standard_errors()
     assert np.isnan(found["coef"][:, [1, 3]]).all() and np.isnan(found["intercept"]).all()
     np.testing.assert_allclose(found["coef"][:, others], whole["coef"][:, others], rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_estimates_are_one_table_of_what_is_said_of_each_number(family: str) -> None:
+    random = np.random.default_rng(0)
+    x, gate = random.normal(size=(200, 2)), random.normal(size=(200, 1))
+    eta = np.where(random.random(200) < 0.5, 1 + x[:, 0], -x[:, 1])
+    y = eta + 0.3 * random.normal(size=200) if family == "gaussian" else random.poisson(np.exp(eta)).astype(float)
+    model = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y, gating=gate)
+    table, errors, ends = model.estimates(x, level=0.9), model.standard_errors(), model.confidence_intervals(0.9)
+    has_noise = family == "gaussian"
+    shown = ["coef", "intercept", *["scale"] * has_noise, "weights", "gating_coef", "gating_intercept"]
+    assert list(dict.fromkeys(table["parameter"])) == shown and set(table["component"]) == {1, 2}
+    for name, part in table.groupby("parameter"):
+        wide = {"estimate": getattr(model, f"{name}_"), "standard_error": errors[name]}
+        wide |= dict(zip(("low", "high"), ends[name], strict=True))
+        for head, values in wide.items():
+            np.testing.assert_array_equal(part[head], np.asarray(values).T.ravel())
+    assert table["entry"][:4].tolist() == ["x1", "x1", "x2", "x2"]
+    plain = mj.RegressionMixture(1, family=family, fit_intercept=False, random_state=0).fit(x, y)
+    assert set(plain.estimates()["parameter"]) == {"coef", "weights", *["scale"] * has_noise}
+    drawn = plain.estimates(x, y, method="bootstrap", n_resamples=5, random_state=0)
+    expected = plain.standard_errors("bootstrap", x, y, n_resamples=5, random_state=0)["coef"].ravel()
+    np.testing.assert_array_equal(drawn["standard_error"][:2], expected)

@@ -319,3 +319,30 @@ def test_large_counts_are_fitted_right_or_refused(family: str) -> None:
         else:
             with pytest.raises(ValueError, match=r"at most 2\*\*53"):
                 model.fit(x, y, **more)
+
+
+KINDS = np.tile(["a", "b", "c"], 20)
+
+
+@pytest.mark.parametrize("as_table", [pd.DataFrame, pl.DataFrame, lambda table: pd.DataFrame(table).to_numpy()])
+def test_text_is_named_with_the_formula_that_takes_it(as_table: Any) -> None:
+    table, y = as_table({"x": X[:, 0], "kind": KINDS}), np.arange(60.0)
+    match = "holds text such as 'a': leave it out, .* but one; RegressionMixture.from_formula.* takes text as it is"
+    with pytest.raises(ValueError, match=f"X must hold numbers; column ('kind'|1) {match}"):
+        mj.RegressionMixture(2).fit(table, y)
+    with pytest.raises(ValueError, match=f"gating must hold numbers; column ('kind'|1) {match}"):
+        mj.RegressionMixture(2).fit(X, y, gating=table)
+    with pytest.raises(ValueError, match="y must hold numbers; it holds text such as 'a'"):
+        mj.RegressionMixture(2).fit(X, KINDS)
+
+
+def test_all_levels_of_a_category_beside_an_intercept_are_named_with_what_to_do() -> None:
+    dummies = pd.get_dummies(pd.Series(KINDS), dtype=float)
+    y = np.random.default_rng(0).normal(size=60)
+    with pytest.warns(
+        Warning, match="^c: a combination of .* and the intercept .* leaves out one level of each category"
+    ):
+        mj.RegressionMixture(1).fit(dummies, y)
+    rows = dummies.assign(y=y)[["y", "a", "b", "c"]]
+    with pytest.warns(Warning, match="c is a linear function of .* leaves out one level of each category"):
+        mj.HiddenMarkovModel(1, emission="regression").fit(rows)

@@ -21,9 +21,11 @@ from majorant.cli.bound import certify
 from majorant.cli.categories import Categories
 from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
-from majorant.cli.formulas import check_options, complete_rows, formula_text, used_rows, wants_formula
+from majorant.cli.formulas import check_options, complete_rows, formula_text, takes_option, used_rows, wants_formula
 from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import (
+    BY_LEVELS,
+    BY_TERMS,
     Columns,
     Matrix,
     check_column,
@@ -234,7 +236,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         keywords = {"sample_weight": matrix.weights, "bags": matrix.bags, **matrix.given}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
     if request.missing == "fail":
-        complete_rows(table, [name for name in columns.all if name in table.frame.columns], False, option=None)
+        complete_rows(table, [name for name in columns.all if name in table.frame.columns], False)
     if _is_unsized(request, card):
         raise CommandError(
             f"how many {plural_of(card.part)}? Sizes cannot be compared by silhouettes of weighted rows.",
@@ -366,9 +368,10 @@ def _by_columns(
         return columns, series_matrix(series, columns, request.missing == "drop"), list(series.said)
     labels = (request.target if has_labels else None, request.bag, *text)
     ids = id_columns(table.frame, table.frame.columns, by_name=request.target is not None)
+    by_levels = BY_TERMS if takes_option(type(estimator), "formula") else BY_LEVELS
     columns = replace(
         columns,
-        features=choose_features(table, request.features, others, labels, ids=ids, by_levels=True),
+        features=choose_features(table, request.features, others, labels, ids=ids, by_levels=by_levels),
         target=request.target,
         weights=request.weights,
         bag=request.bag,
@@ -420,7 +423,7 @@ def _series_by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:
     """Apply a formula to the table, so that errors in it are reported before the fit."""
     text = formula_text(request, table)
-    used = used_rows(table, text, request.roles, request.weights, request.leaves_out)
+    used = used_rows(table, text, request)
     others = [] if request.weights is None else [request.weights]
     formula, rows = used.told(lambda: Formula.learn(text, used.frame, **request.roles, others=others))
     weights = None if request.weights is None else used.frame[request.weights].cast(pl.Float64).to_numpy()

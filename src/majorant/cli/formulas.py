@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, listed, sentence
 from majorant.cli.matrix import (
+    BY_TERMS,
     Matrix,
     check_column,
     check_there,
@@ -129,19 +130,22 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
     others = [name for name in (request.target, request.weights) if name is not None]
     roles = [] if request.features else _needed(table, f"{quoted(request.target)} ~ 1", request.roles)
     ids = id_columns(table.frame, table.frame.columns, by_name=True)
-    features = choose_features(table, request.features, others, passed_over=roles, ids=ids)
+    features = choose_features(table, request.features, others, passed_over=roles, ids=ids, by_levels=BY_TERMS)
     return f"{quoted(request.target)} ~ {' + '.join(map(quoted, features)) or '1'}"
 
 
-def used_rows(
-    table: SourceTable, formula: str, roles: Mapping[str, str], weights: str | None, drop_missing: bool
-) -> UsedRows:
+def used_rows(table: SourceTable, formula: str, request: FitRequest) -> UsedRows:
     """Return complete rows, after the checks of every fit. A formula may also name columns only to drop them."""
+    weights, roles = request.weights, request.roles
     if weights is not None:
         check_column(table, weights)
     _refuse_spoilt(table, formula)
     needed = _needed(table, formula, roles, [] if weights is None else [weights])
-    used = complete_rows(table, [*needed, *([] if weights is None else [weights])], drop_missing)
+    bound = _needed(table, f"{formula.partition('~')[0]} ~ 1", roles)
+    option = "--features" if request.formula is None else "--formula"
+    terms = [name for name in needed if name not in bound]
+    whole = [*needed, *([] if weights is None else [weights])]
+    used = complete_rows(table, whole, request.leaves_out, terms, option)
     if weights is not None:
         check_weights(used.table, weights, used.frame[weights].cast(pl.Float64).to_numpy())
     return used
@@ -157,16 +161,20 @@ def _refuse_spoilt(table: SourceTable, formula: str) -> None:
 
 
 def complete_rows(
-    table: SourceTable, needed: Sequence[str], drop_missing: bool, option: str | None = "--formula"
+    table: SourceTable,
+    needed: Sequence[str],
+    drop_missing: bool,
+    optional: Sequence[str] = (),
+    option: str = "--features",
 ) -> UsedRows:
-    """Return the rows without missing values in the needed columns; messages suggest `option` to leave columns out."""
+    """Return the rows without missing values in the needed columns; optional ones may be left out by an `option`."""
     missing = {}
     for name in needed:
         check_there(table, name)
         column = table.frame[name]
         where = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
         missing[name] = where.to_numpy()
-    incomplete = incomplete_rows(table, missing, drop_missing, () if option is None else needed, option)
+    incomplete = incomplete_rows(table, missing, drop_missing, optional, option)
     return UsedRows(
         replace(table, frame=table.frame.filter(~incomplete)), np.flatnonzero(~incomplete) + 1, int(incomplete.sum())
     )

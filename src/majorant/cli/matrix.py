@@ -32,10 +32,11 @@ _TEXT_TO_NUMBERS = (
     "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
     "category of its own (to_dummies of polars, or get_dummies of pandas with dummy_na=True)."
 )
-_BY_LEVELS = (
+BY_LEVELS = (
     "--categorical one-hot writes text as one column of 0 and 1 for each category; a missing value stays missing. "
     "Where it is to be a category of its own, write a word in its place."
 )
+BY_TERMS = '--formula reads text as levels, each told against the first: --formula "y ~ x + kind".'
 _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([ T]|$)|^\d{1,2}:\d{2}(:\d{2})?$"
 
 
@@ -173,12 +174,12 @@ def choose_features(
     labels: Collection[str | None] = (),
     passed_over: Collection[str] = (),
     ids: Collection[str] = (),
-    by_levels: bool = False,
+    by_levels: str = "",
 ) -> tuple[str, ...]:
     """Return the features asked for, or all numeric columns but `others`, of which the `labels` may be text.
 
-    Where none is asked for, `ids` are left out too, unless there is nothing else. `by_levels` says that
-    ``--categorical`` may turn text into numbers.
+    Where none is asked for, `ids` are left out too, unless there is nothing else. `by_levels` says
+    how text may become numbers.
     """
     for name in (*asked, *others):
         if name in labels:
@@ -246,7 +247,7 @@ def check_there(table: SourceTable, name: str) -> None:
         )
 
 
-def check_column(table: SourceTable, name: str, is_optional: bool = False, by_levels: bool = False) -> None:
+def check_column(table: SourceTable, name: str, is_optional: bool = False, by_levels: str = "") -> None:
     """Raise CommandError for a column that is missing or not numeric; the flags say what may be advised.
 
     `is_optional` suggests leaving it out, `by_levels` writing its levels as numbers.
@@ -273,10 +274,10 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False, by_le
         raise CommandError(what, "Turn it into numbers; leave a cell empty if its value is missing.")
 
 
-def _advice_on_text(columns: Sequence[pl.Series], by_levels: bool) -> str:
+def _advice_on_text(columns: Sequence[pl.Series], by_levels: str) -> str:
     """Return how text may become numbers, by an option where that can do it."""
-    can = by_levels and any(becomes_numbers(column) and not is_date(column) for column in columns)
-    return _BY_LEVELS if can else _TEXT_TO_NUMBERS
+    can = any(becomes_numbers(column) and not is_date(column) for column in columns)
+    return by_levels if can and by_levels else _TEXT_TO_NUMBERS
 
 
 def first_text(column: pl.Series) -> tuple[int, str] | None:
@@ -413,7 +414,7 @@ def incomplete_rows(
     missing: Mapping[str, NDArray[np.bool_]],
     drop_missing: bool,
     optional: Collection[str],
-    option: str | None = "--features",
+    option: str = "--features",
 ) -> NDArray[np.bool_]:
     """Return the mask of rows with a missing value; raise CommandError unless they may be dropped."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
@@ -433,7 +434,7 @@ def incomplete_rows(
     return incomplete
 
 
-def _left_out(names: Sequence[str], optional: Collection[str], option: str | None) -> str:
+def _left_out(names: Sequence[str], optional: Collection[str], option: str) -> str:
     """Return the advice to leave out optional columns among some; "" if all are needed."""
     free = [name for name in names if name in optional]
     what = "those columns" if len(free) == len(names) else _quoted(free)

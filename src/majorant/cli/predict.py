@@ -98,7 +98,7 @@ def _predicted(
     if formula is not None:
         columns = Columns(formula.predictors(table.frame.columns))
         _check_columns(table, columns)
-        used = complete_rows(table, columns.features, drop_missing, option=None)
+        used = complete_rows(table, columns.features, drop_missing)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
         return found, used.n_left_out, lost, said, 0
     columns = recipe.columns.of_new_rows

@@ -58,7 +58,7 @@ def matrix_for(
             check_there(table, name)
         matrix = build(table)
         return replace(matrix, covariates=table.frame.select(columns.covariates)[matrix.rows - 1]), []
-    used = complete_rows(table, columns.covariates, drop_missing=True, option=None)
+    used = complete_rows(table, columns.covariates, drop_missing=True)
     matrix = build(used.table)
     matrix = replace(
         matrix,

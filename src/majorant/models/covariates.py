@@ -24,6 +24,8 @@ MOST_NAMED = 5
 ALIKE = 1e-10
 """Relative size below which a difference is one of rounding."""
 TINY = 1e-300
+BY_FORMULA = "a formula (from_formula, or --formula) leaves out one level of each category by itself"
+"""What goes with the advice to leave out a column of 0 and 1."""
 WIDE = 100
 """Covariates up to which there may be more than rows."""
 

@@ -15,7 +15,7 @@ from majorant.densities.regression import NO_MAXIMUM
 from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, Table
 from majorant.laws.separation import LEAST_PART
-from majorant.models.covariates import told, undetermined
+from majorant.models.covariates import BY_FORMULA, told, undetermined
 from majorant.solvers.responses import Response
 
 MOST_RATIO = 15.0
@@ -197,5 +197,5 @@ def without_effect(design: Array, names: list[str], has_constant: bool) -> list[
         return []
     return [
         f"Columns have no effect of their own: {told(alike)}. Their coefficients have no standard errors (NaN); "
-        "log-likelihood and predictions are right. Leave them out."
+        f"log-likelihood and predictions are right. Leave them out; {BY_FORMULA}."
     ]

@@ -16,10 +16,12 @@ from majorant._numbers import briefly
 from majorant._validation import check_choice, check_count, check_real, check_sample_weight, levels_to_user
 from majorant.densities.regression import NO_MAXIMUM
 from majorant.models.base import refuse_stored
+from majorant.models.mixture_summary import estimates_table
 from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
 from majorant.models.regression_mixture.outcome import PARAMETERS
 from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.resampling import bootstrap, rows_of
+from majorant.models.regression_mixture.summary import gating_names
 from majorant.models.regression_mixture.words import reservations, why_no_errors
 from majorant.models.row_arguments import rows_as
 from majorant.results.bootstrap import Bootstrap
@@ -147,6 +149,54 @@ class UncertainLines(FittedLines):
             return made.intervals(level)
         self._check_errors()
         return self._intervals(level)
+
+    def estimates(
+        self, X: Any = None, y: Any = None, *, level: float = 0.95, method: Method = "observed", **resampling: Any
+    ) -> Any:
+        """Return every estimate with its standard error and interval as a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            The rows of the fit, and `y` their target, where `method` refits: "observed" needs none.
+        y : array-like of shape (n_samples,), optional
+        level : float, default=0.95
+            Of the intervals.
+        method, **resampling
+            As for `standard_errors`.
+
+        Returns
+        -------
+        data frame
+            A row for each number: its `parameter` (``coef``, ...), `entry` (the column, where it has one), the number
+            of the component from 1, `estimate`, `standard_error`, `low` and `high`; NaN where the rows do not determine
+            it.
+
+        Examples
+        --------
+        >>> import numpy as np, majorant as mj
+        >>> x = np.linspace(0, 10, 100)[:, None]
+        >>> noise = np.random.default_rng(0).normal(size=100)
+        >>> y = np.where(np.arange(100) % 2 == 0, x[:, 0], 5 - x[:, 0]) + noise
+        >>> table = mj.RegressionMixture(2, random_state=0).fit(x, y).estimates()
+        >>> table[table.parameter == "coef"].round(2).values.tolist()
+        [['coef', 'x1', 1, 1.02, 0.05, 0.91, 1.12], ['coef', 'x1', 2, -1.0, 0.05, -1.1, -0.9]]
+        """
+        check_real("level", level, low=0.0, high=1.0)
+        made = self._resampled(method, X if method != "observed" else None, y, resampling)
+        errors = self.standard_errors() if made is None else made.standard_errors()
+        is_free = {"scale": self._response.has_dispersion, "intercept": self.fit_intercept}
+        is_free |= dict.fromkeys(("gating_coef", "gating_intercept"), self.gating_coef_.size > 0)
+        told = {name: error for name, error in errors.items() if is_free.get(name, True)}
+        return estimates_table(self, told, self._intervals(level) if made is None else made.intervals(level))
+
+    def _of_each(self, name: str, values: Any) -> Array:
+        """Return the numbers of an estimate for each component."""
+        return np.asarray(values, dtype=np.float64)
+
+    def _entry_names(self, name: str) -> list[str] | None:
+        """Return a name for each number that a component has in an estimate; None where they have none."""
+        return {"coef": self._feature_names(), "gating_coef": gating_names(self)}.get(name)
 
     @rows_as("_at")
     def bootstrap(

@@ -66,7 +66,7 @@ def _linear(intercept: Any, names: list[str], coef: Any) -> list[Column]:
 
 def _gating(model: Any) -> list[Block]:
     """Return the block on gating covariates, if the weights depend on any."""
-    names = _gating_names(model)
+    names = gating_names(model)
     if not names:
         return []
     numbers = Column("component", range(1, len(model.weights_) + 1))
@@ -74,7 +74,7 @@ def _gating(model: Any) -> list[Block]:
     return [Block("GATING", "logarithms of the odds against component 1", (table,))]
 
 
-def _gating_names(model: Any) -> list[str]:
+def gating_names(model: Any) -> list[str]:
     """Return the names of the gating columns."""
     names = model.gating_names_in_
     return [str(i + 1) for i in range(model.gating_coef_.shape[1])] if names is None else list(names)
@@ -90,7 +90,7 @@ def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
     names += [("noise", "scale", None)] * model._response.has_dispersion
     names += [("intercept", "intercept", None)] * bool(model.fit_intercept)
     names += [(feature, "coef", j) for j, feature in enumerate(features[:MOST_FEATURES])]
-    gates = _gating_names(model)
+    gates = gating_names(model)
     names += [("gating intercept", "gating_intercept", None)] * bool(gates)
     names += [(f"gating {name}", "gating_coef", j) for j, name in enumerate(gates)]
     for title, name, j in names:

@@ -9,6 +9,7 @@ import numpy as np
 
 from majorant._numbers import counted
 from majorant.densities.regression import NO_MAXIMUM
+from majorant.models.covariates import BY_FORMULA
 from majorant.models.regression_mixture.units import AnyUnits
 from majorant.solvers.responses import Response
 
@@ -59,8 +60,8 @@ def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
     columns = ", ".join(names[j] for j in coordinates.dropped)
     return (
         f"{columns}: {'a combination' if len(coordinates.dropped) == 1 else 'combinations'} of the columns before"
-        f"{' and the intercept' if coordinates.fit_intercept else ''} on these rows; {done}. "
-        "Leave the column out to have unique ones"
+        f"{' and the intercept' if coordinates.fit_intercept else ''} on these rows; {done}. Leave "
+        f"{'it' if len(coordinates.dropped) == 1 else 'them'} out to have unique ones; {BY_FORMULA}"
     )
 
 
