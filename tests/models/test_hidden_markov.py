@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import multivariate_normal, norm, poisson
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 
@@ -480,3 +481,21 @@ def test_estimates_are_a_table_with_errors_and_intervals() -> None:
     assert row["estimate"].item() == model.transitions_[0, 1]
     classes = mj.LatentClassAnalysis(2, random_state=0).fit(X > 1)
     assert classes.estimates(X > 1)["class"].tolist()[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(
+    ("emission", "covariance_type"),
+    [("gaussian", "diag"), ("student", "diag"), ("gamma", "full"), (["poisson", "gaussian", "gaussian"], "full")],
+    ids=str,
+)
+def test_a_column_that_does_not_vary_is_named_and_to_be_left_out(emission: Any, covariance_type: str, k: int) -> None:
+    """Fewer states would not do, nor more rows."""
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"n": random.poisson(3.0, 80) + 1, "x": random.gamma(2.0, size=80), "same": 3.0})
+    model = mj.HiddenMarkovModel(k, emission=emission, covariance_type=covariance_type, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="column same does not vary, so that there is no .*; leave out same"):
+        model.fit(table)
+    assert not model.regular_
+    if k == 1:
+        assert model.fit(table.assign(same=random.gamma(2.0, size=80))).regular_

@@ -416,8 +416,7 @@ class MixtureEstimator(FittedMixture):
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
         self.trace_ = self.trace_.shifted(unit * contest.constant) if contest.constant else self.trace_
         records = tuple(replace(record, objective=unit * contest.shown(record.objective)) for record in found.records)
-        if not records:
-            records = (StartRecord(found.best.source, self.log_likelihood_, self.n_iter_, self.converged_),)
+        records = records or (StartRecord(found.best.source, self.log_likelihood_, self.n_iter_, self.converged_),)
         certain = self.n_components == 1 and mixture.density.exact and self.bounds is None
         self.search_ = SearchReport(
             records,
@@ -442,8 +441,7 @@ class MixtureEstimator(FittedMixture):
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
         """Return why the solution does not count; empty where it does."""
         said = renumbered(str(contest.judged(ends)), order.tolist())
-        at = self._matrices() if said else ()
-        self.dependent_, self.constant_ = undetermined(at, contest.columns, contest.weights)
+        self.dependent_, self.constant_ = undetermined(self._matrices() * bool(said), contest.columns, contest.weights)
         return of_undetermined(self.dependent_, self.constant_) or said
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:

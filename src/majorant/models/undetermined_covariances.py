@@ -78,7 +78,9 @@ def undetermined(matrices: Sequence[Matrices], columns: Sequence[Array], weights
     return dependent, constant
 
 
-def of_undetermined(dependent: Sequence[str], constant: Sequence[str]) -> str:
+def of_undetermined(
+    dependent: Sequence[str], constant: Sequence[str], then: str = "every covariance is singular"
+) -> str:
     """Say which columns are linear functions of each other, and which do not vary; empty for none.
 
     It is the reason why no solution is regular.
@@ -86,4 +88,4 @@ def of_undetermined(dependent: Sequence[str], constant: Sequence[str]) -> str:
     said = [f"columns {', '.join(dependent)} are linear functions of each other"] if dependent else []
     if constant:
         said += [f"column{'s' * (len(constant) > 1)} {', '.join(constant)} do{'es' * (len(constant) == 1)} not vary"]
-    return f"{' and '.join(said)}, so that every covariance is singular" if said else ""
+    return f"{' and '.join(said)}, so that {then}" if said else ""

@@ -25,16 +25,14 @@ from majorant.models.hidden_markov.emission import SHAPES, Emission
 from majorant.models.hidden_markov.emissions import (
     AUTOREGRESSIONS,
     REGRESSIONS,
-    LinesEmission,
     emissions,
     regression_of,
 )
-from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.formula import SeriesFormula
 from majorant.models.hidden_markov.given import give
+from majorant.models.hidden_markov.judged import JudgedMarkovModel
 from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.law import chain_of
-from majorant.models.hidden_markov.lines import SwitchingLines, advice, without_effect
 from majorant.models.hidden_markov.means import check_lines
 from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_table, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream
@@ -60,7 +58,7 @@ from majorant.search.effort import Effort, Plan
         shapes=SHAPES,
     )
 )
-class HiddenMarkovModel(FromFormula, FittedMarkovModel):
+class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
     r"""A hidden Markov model, fitted by a search for the best optimum.
 
     .. math::
@@ -451,19 +449,8 @@ class HiddenMarkovModel(FromFormula, FittedMarkovModel):
 
     def _keep(self, contest: Any, found: Any, ends: Any, on: OnData, rows: Rows) -> None:
         super()._keep(contest, found, ends, on, rows)
-        if isinstance(lines := on.mixture.density, SwitchingLines):
-            self.degeneracy_ = lines.away(self.degeneracy_, ends, self._entry_names("coef") or [], contest.unseen)
         if self.sticky:
             self.log_likelihood_ += float(on.mixture.law.penalty(ends.theta.law)[0])  # type: ignore[attr-defined]
-
-    def _warnings(self, contest: Any) -> list[str]:
-        said = super()._warnings(contest)
-        if isinstance(lines := self.emissions_[0], LinesEmission):
-            said += without_effect(contest.columns[0], self._entry_names("coef") or [], lines.has_constant)
-        return said
-
-    def _advice(self) -> str:
-        return advice(self.degeneracy_, self.n_components) or super()._advice()
 
     def _note(self, contest: Any, found: Any, on: OnData, rows: Rows) -> str:
         said, searched = super()._note(contest, found, on, rows), contest.total_weight / rows.row_weight

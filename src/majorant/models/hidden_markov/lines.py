@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
-from majorant.densities.regression import NO_MAXIMUM
 from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, Table
 from majorant.laws.separation import LEAST_PART
@@ -156,13 +155,11 @@ class SwitchingLines:
         """Return directions of the `vector` of one run of which rows say nothing, orthonormal, (m, r)."""
         return self.inner.without_events(statistics, theta)
 
-    def away(self, degeneracy: str, ends: Ends[Any], names: Sequence[str], unseen: Array) -> str:
-        """Return why one run does not count, with the columns along which lines run to infinity, if they do.
+    def away(self, ends: Ends[Any], names: Sequence[str], unseen: Array) -> str:
+        """Say along which columns lines run to infinity where one run ended, as some do.
 
         Directions in which no row has a part, `unseen`, are not among them, see `unseen_of`.
         """
-        if degeneracy != AWAY:
-            return degeneracy
         theta = ends.theta.density
         own = self.inner.without_events(ends.seen.statistics.density, theta, unseen)
         led = np.abs(self.theta_of((own @ (own.T @ self.vector(theta)[0]))[None], theta).coef[0]).max(axis=0)
@@ -179,14 +176,6 @@ def unseen_of(design: Array) -> Array:
     whole = design[~np.isnan(design).any(axis=1)]
     size, basis = np.linalg.eigh(whole.T @ whole)
     return np.asarray(basis[:, size <= UNSEEN * size.max(initial=0.0)])
-
-
-def advice(degeneracy: str, n_components: int) -> str:
-    """Return what to do of lines that fit every row, or run to infinity; empty for others."""
-    if NO_MAXIMUM in degeneracy:
-        return "the lines are right as they are"
-    more = ", or use fewer components" * (n_components > 1)
-    return f"leave out columns, or take in more rows{more}" if AWAY in degeneracy else ""
 
 
 def without_effect(design: Array, names: list[str], has_constant: bool) -> list[str]:

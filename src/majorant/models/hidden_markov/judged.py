@@ -1,0 +1,45 @@
+"""Why a fit of a hidden Markov model does not count, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.densities.regression import NO_MAXIMUM
+from majorant.engine.descent import Ends
+from majorant.models.hidden_markov.emissions import LinesEmission
+from majorant.models.hidden_markov.fitted import FittedMarkovModel
+from majorant.models.hidden_markov.lines import AWAY, without_effect
+from majorant.models.undetermined_covariances import of_undetermined
+
+
+class JudgedMarkovModel(FittedMarkovModel):
+    """The words on a fit whose lines, or whose columns, have no regular solution."""
+
+    def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
+        said = super()._degeneracy(contest, ends, order)
+        if contest.lines is not None:
+            return contest.lines.away(ends, self._entry_names("coef") or [], contest.unseen) if said == AWAY else said
+        if not said or self.dependent_ or self.constant_:
+            return said
+        names = self._feature_names()
+        for one, table in zip(self.emissions_, contest.columns, strict=False):
+            if not one.is_discrete:
+                same = np.nanmax(table, axis=0) == np.nanmin(table, axis=0)
+                self.constant_ = [*self.constant_, *(names[one.first + j] for j in np.flatnonzero(same))]
+        return of_undetermined([], self.constant_, "there is no spread in any state") or said
+
+    def _warnings(self, contest: Any) -> list[str]:
+        said = super()._warnings(contest)
+        if isinstance(lines := self.emissions_[0], LinesEmission):
+            said += without_effect(contest.columns[0], self._entry_names("coef") or [], lines.has_constant)
+        return said
+
+    def _advice(self) -> str:
+        if NO_MAXIMUM in self.degeneracy_:
+            return "the lines are right as they are"
+        if AWAY in self.degeneracy_:
+            return "leave out columns, or take in more rows" + ", or use fewer components" * (self.n_components > 1)
+        return super()._advice()
