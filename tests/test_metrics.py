@@ -141,4 +141,4 @@ def test_classes_may_be_dates_but_not_unknown_ones() -> None:
     np.testing.assert_array_equal(profiles, [TABLE[1], (TABLE[0] + TABLE[2]) / 2])
     assert metrics.mean_pairwise_kl(TABLE, days) == metrics.mean_pairwise_kl(TABLE, [2, 1, 2])
     with pytest.raises(ValueError, match="row 1"):
-        metrics.class_profiles(TABLE, np.where(np.arange(3) == 1, np.datetime64("NaT"), days))
+        metrics.class_profiles(TABLE, np.array(["2026-01-02", "NaT", "2026-01-02"], dtype="M8[D]"))
