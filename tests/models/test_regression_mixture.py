@@ -503,3 +503,17 @@ def test_counts_as_weights_are_rows_of_the_summary(family: str) -> None:
     assert "\n2000 rows, 1 feature" in str(of_rows.summary())
     facts = [re.search(r"BIC.*?\n.*?\brows +(\d+)", str(model.summary()), re.DOTALL) for model in (of_rows, weighted)]
     assert [fact[1] for fact in facts if fact] == ["2000", "2000"]
+
+
+def test_many_lines_are_found_as_from_the_true_ones() -> None:
+    n, d, k, ratio = 3000, 3, 8, 4.0
+    draws = np.random.default_rng(0)
+    X, coef, intercept = draws.normal(size=(n, d)), 2 * draws.normal(size=(k, d)), 2 * draws.normal(size=k)
+    own = draws.choice(k, n, p=np.geomspace(1, ratio, k) / np.geomspace(1, ratio, k).sum())
+    noise = np.geomspace(1, ratio, k) / np.sqrt(ratio)
+    y = np.einsum("nd,nd->n", X, coef[own]) + intercept[own] + noise[own] * draws.normal(size=n)
+    true = mj.RegressionMixture(k, init={"coef": coef, "intercept": intercept, "scale": noise}).fit(X, y)
+    found = mj.RegressionMixture(k, random_state=0).fit(X, y)
+    assert found.regular_
+    assert found.log_likelihood_ >= true.log_likelihood_ - 1e-3
+    assert found.search_.n_hits >= 3

@@ -281,12 +281,14 @@ class Race(Generic[Theta]):
         n_finals = sum(1 + len(run.met) for run in self._finals)
         at_best = [run for run in self._finals if run.objective <= best + self._same(best)]
         hits, plan = sum(1 + len(run.met) for run in at_best), self.contest.plan
+        if hits < plan.least_hits:
+            return False
         agree, starts = sum(map(_n_starts, at_best)), sum(map(_n_starts, self._finals))
         is_sure = agree >= max(plan.sure_starts[0], plan.sure_starts[1] * starts) and hits >= plan.sure_share * n_finals
         if number >= plan.sure_rounds and improved == 0 and is_sure:
             return True
         patience = 1 if hits >= plan.agreed_share * n_finals else plan.least_rounds
-        return number >= patience and hits >= plan.least_hits and number - improved >= patience
+        return number >= patience and number - improved >= patience
 
     def _found(self) -> Found[Theta]:
         is_regular = bool(self._bank)

@@ -42,13 +42,10 @@ class RegressionContest(MixtureContest):
     units : Units or UnitStream
     trim : float
         Share of the rows that does not count.
-    first_starts : sequence of (source, parameters)
-        Starts of a first round besides random ones.
     """
 
     units: AnyUnits = field(kw_only=True)
     trim: float = 0.0
-    first_starts: Sequence[NamedStart[Theta]] = ()
     batch: int = CACHED
 
     @property
@@ -63,8 +60,9 @@ class RegressionContest(MixtureContest):
 
     @cached_property
     def sample_size(self) -> int:
-        """Units on which starts race where there are many."""
-        return max(1000, 20 * self.mixture.n_components * self.units.n_coefficients)
+        """Units on which starts race where there are many: on too few of each component all runs collapse."""
+        k = self.mixture.n_components
+        return max(1000, 5 * max(k, 4) * k * self.units.n_coefficients)
 
     @property
     def is_sampled(self) -> bool:
@@ -87,8 +85,7 @@ class RegressionContest(MixtureContest):
         return replace(on, mixture=replace(self.mixture, density=self.density.freed()))
 
     def starts(self, rows: Units, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        first = list(self.first_starts) if is_first else []
-        return first + self._starts(rows).named(self.plan.n_starts, draws)
+        return self._starts(rows).named(self.plan.n_starts, draws)
 
     def perturbed(
         self, rows: Units, bases: Sequence[Theta], size: int, draws: np.random.Generator

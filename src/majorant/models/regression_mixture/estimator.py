@@ -99,7 +99,7 @@ class RegressionMixture(CertifiableLines):
     fit_intercept : bool, default=True
         Whether every line has an intercept.
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
-        "auto": rounds of mixed starts that race, moment starts among them where there are rows enough for moments.
+        "auto": rounds of mixed starts that race, on samples where rows are many.
         "moments" [2]_, "spectral" [1]_: one start from the moments of the data, spectral only for at most as many
         components as coefficients; where moments leave several open, the one that a few steps of EM make most of.
         "random": `n_init` lines at random, each to the optimum nearest to it. A dict with

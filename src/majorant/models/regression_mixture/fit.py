@@ -25,7 +25,7 @@ from majorant.models.covariates import of_undetermined, refuse_wide_covariates
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
 from majorant.models.regression_mixture.extras import Extras, check_unit_weights, shared_columns
-from majorant.models.regression_mixture.moments import moment_start, moment_starts
+from majorant.models.regression_mixture.moments import moment_start
 from majorant.models.regression_mixture.outcome import fit_attributes
 from majorant.models.regression_mixture.read import unit_stream
 from majorant.models.regression_mixture.settings import Given, check_init
@@ -196,8 +196,6 @@ def _found(model: Any, contest: RegressionContest, given: str | Given, seed: int
     if units.is_exact:
         found = _exact(contest)
     elif isinstance(given, str) and given == "auto" and not by_bounds and k > 1:
-        if contest.is_sampled and is_plain:
-            contest = replace(contest, first_starts=moment_starts(units, k, seed))
         found = _polished(contest, _raced(contest, draws, model.verbose))
     else:
         init = given if isinstance(given, str) else _given(units, given)
@@ -268,7 +266,7 @@ def _raced(contest: RegressionContest, draws: np.random.Generator, verbose: int)
         max_iter=contest.max_iter,
         trim=0.0,
     )
-    found = Race(replace(few, first_starts=contest.first_starts), verbose).find(draws)
+    found = Race(few, verbose).find(draws)
     noun = "groups" if units.is_grouped else "rows"
     found = of_all_rows(found, units.share, units.n_sampled, units.n_units, noun)
     if found.excluded is None:

@@ -1,8 +1,7 @@
-"""Starts from the moments of the data, where there are enough rows."""
+"""Starts from the moments of the data, for those who ask for them."""
 
 from __future__ import annotations
 
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,6 @@ from majorant.starts.regression_moments import regression_moments
 from majorant.starts.spectral import SpectralFit, spectral_experts
 
 MOMENTS, SPECTRAL = "moment least squares", "spectral experts"
-
-MOST_THIRD_MOMENTS, ROWS_A_MOMENT = 300, 20
-"""Most third-order moments that are used, and fewest rows with which they are informative."""
-
-FEWEST_ROWS = 10_000
-"""Rows below which a race without moments finds as much in a third of the time."""
 
 MOST_OTHERS = 2
 """Further local minima of moment least squares that are tried."""
@@ -57,14 +50,6 @@ def moment_start(contest: RegressionContest, seed: int, *, by_tensors: bool) -> 
     starts = _found(units, k, seed, (SPECTRAL,) if by_tensors else (MOMENTS,))
     ends = contest.run(rows, entrants(starts), N_STEPS, 0.0)
     return starts[min(range(len(ends)), key=lambda i: ends[i].objective)]
-
-
-def moment_starts(units: AnyUnits, k: int, seed: int) -> list[NamedStart[Theta]]:
-    """Return the starts of the race: none where moments are many or rows few."""
-    third = comb(units.n_coefficients + 2, 3)
-    if third > MOST_THIRD_MOMENTS or units.n_rows < max(ROWS_A_MOMENT * third, FEWEST_ROWS):
-        return []
-    return _found(units, k, seed, (MOMENTS, SPECTRAL) if k <= units.n_coefficients else (MOMENTS,))
 
 
 def _found(units: AnyUnits, k: int, seed: int, methods: tuple[str, ...]) -> list[NamedStart[Theta]]:

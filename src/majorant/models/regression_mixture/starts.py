@@ -44,6 +44,8 @@ def plan_of(n_components: int, is_sampled: bool) -> Plan:
         n_perturbations=size,
         race=((15, max(size // 3, 4)), (40, max(size // 8, 4))),
         n_beyond=min(16 * n_components, MOST_STARTS),
+        least_rounds=max(3, n_components),
+        most_rounds=max(12, 4 * n_components),
     )
 
 
