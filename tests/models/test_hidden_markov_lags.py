@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 
@@ -105,3 +106,17 @@ def test_what_cannot_be_forecast_or_set_is_refused(tmp_path: Path) -> None:
     again = mj.load(tmp_path / "model.majorant")
     np.testing.assert_array_equal(again.forecast(y, 2).paths, model.forecast(y, 2).paths)
     assert model._entry_names("coef") == ["x1, 1 before", "x1, 2 before"]
+
+
+def test_series_without_noise_have_no_errors_of_a_floor() -> None:
+    """Neither of an autoregression about means, whose lines are all exact, nor is a single state to be fewer ones."""
+    turns = np.repeat([0.0, 1.0, 0.0, 1.0], 20)[:, None]
+    with pytest.warns(ConvergenceWarning, match="every row is exactly on one of the lines.*unless lines without noise"):
+        model = mj.HiddenMarkovModel(2, emission="switching_mean", lags=1, random_state=0).fit(turns)
+    errors = model.standard_errors(turns)
+    assert all(np.isnan(errors[name]).all() for name in ("means", "coef", "variances"))
+    assert np.isfinite(errors["transitions"]).all()
+    line = np.column_stack([1 + 2 * np.arange(9.0), np.arange(9.0)])
+    with pytest.warns(ConvergenceWarning, match="one line fits every row exactly") as said:
+        mj.HiddenMarkovModel(1, emission="regression").fit(line)
+    assert "fit a single regression" not in str(said[0].message)

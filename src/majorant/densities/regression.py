@@ -41,7 +41,8 @@ LOG_TWO_PI = float(np.log(2 * np.pi))
 EXACT_SHARE = 0.2
 """Share of the rows from which on lines without noise are told of beside a solution that counts."""
 NO_MAXIMUM = ", so the likelihood has no maximum: the noise is a floor, from which log-likelihood and criteria follow"
-EXACT_LINE = f"one line fits every row exactly{NO_MAXIMUM}; fit a single regression"
+EXACT_LINE = f"one line fits every row exactly{NO_MAXIMUM}"
+SEPARATED_ROWS = "its rows are separated, or all its counts are zero, or as large as they can be"
 EXACT_LINES = f"every row is exactly on one of the lines{NO_MAXIMUM}, and there are no standard errors"
 
 
@@ -180,7 +181,7 @@ class Regression:
         """Say that the likelihood of one run has no maximum, as no component has noise; empty where one has some."""
         if not self.on_floor(theta.dispersion.max(axis=1, keepdims=True))[0]:
             return ""
-        return EXACT_LINE if np.ptp(theta.coef[0], axis=0).max() < SAME_LINE else EXACT_LINES
+        return exact_line(theta.coef.shape[1]) if np.ptp(theta.coef[0], axis=0).max() < SAME_LINE else EXACT_LINES
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
         p = self.n_coefficients
@@ -328,6 +329,11 @@ class GaussianRegression(Regression):
         """Return what rounding may add to an objective: squared residuals are divided by floored variances."""
         eps = float(np.finfo(np.float64).eps)
         return np.asarray(16 * eps * np.sum(statistics[:, :, 1] / theta.dispersion, axis=1))
+
+
+def exact_line(n_components: int) -> str:
+    """Say that one line fits every row, and that so many are none."""
+    return EXACT_LINE + "; fit a single regression" * (n_components > 1)
 
 
 def _each(theta: Predictors) -> tuple[Array, Array]:

@@ -24,6 +24,7 @@ MOST_NAMED = 5
 ALIKE = 1e-10
 """Relative size below which a difference is one of rounding."""
 TINY = 1e-300
+LINEAR = "is a linear function of those before it"
 BY_FORMULA = "a formula (from_formula, or --formula) leaves out one level of each category by itself"
 """What goes with the advice to leave out a column of 0 and 1."""
 WIDE = 100
@@ -126,7 +127,7 @@ def undetermined(table: Array, names: Sequence[str], *, beside_constant: bool = 
         if size <= ALIKE * np.linalg.norm(table[:, j]):
             found[name] = "does not vary" if beside_constant else "is zero"
         elif np.linalg.norm(away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]) <= ALIKE * size:
-            found[name] = "is a linear function of those before it"
+            found[name] = LINEAR
     return found
 
 

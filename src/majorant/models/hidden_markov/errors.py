@@ -24,7 +24,8 @@ def errors_of(model: Any, errors: Mapping[str, Array]) -> dict[str, Array]:
         free["start_probabilities"] = np.ones(k, dtype=bool)
     out = dict(errors)
     if NO_MAXIMUM in getattr(model, "degeneracy_", ""):
-        out |= {name: np.full_like(out[name], np.nan) for name in ("intercept", "coef", "variances") if name in out}
+        of_lines = out.keys() & {"intercept", "means", "coef", "variances"}
+        out |= {name: np.full_like(out[name], np.nan) for name in of_lines}
     for name, may in free.items():
         p = estimates[name]
         at_edge = may & (may.sum(axis=-1, keepdims=True) > 1) & ((p <= TOLD) | (p >= 1 - TOLD))

@@ -39,7 +39,7 @@ class JudgedMarkovModel(FittedMarkovModel):
 
     def _advice(self) -> str:
         if NO_MAXIMUM in self.degeneracy_:
-            return "the lines are right as they are"
+            return "take in more rows, unless lines without noise are meant"
         if AWAY in self.degeneracy_:
             return "leave out columns, or take in more rows" + ", or use fewer components" * (self.n_components > 1)
         return super()._advice()

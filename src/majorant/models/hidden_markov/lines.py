@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
+from majorant.densities.regression import SEPARATED_ROWS
 from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, Table
 from majorant.laws.separation import LEAST_PART
-from majorant.models.covariates import BY_FORMULA, told, undetermined
+from majorant.models.covariates import BY_FORMULA, LINEAR, told, undetermined
 from majorant.solvers.responses import Response
 
 MOST_RATIO = 15.0
@@ -166,8 +167,8 @@ class SwitchingLines:
         part = led[self.n_constants :]  # the constant leads along with any column
         found = [name for name, size in zip(names, part, strict=True) if size >= LEAST_PART * led.max()]
         return (
-            f"{AWAY} along {', '.join(found) or 'the constant'}: its rows are separated, or all its counts there are "
-            "zero, so that where it stopped is no estimate, and has no standard errors (NaN)"
+            f"{AWAY} along {', '.join(found) or 'the constant'}: {SEPARATED_ROWS}, so that where it stopped is no "
+            "estimate, and has no standard errors (NaN)"
         )
 
 
@@ -186,5 +187,5 @@ def without_effect(design: Array, names: list[str], has_constant: bool) -> list[
         return []
     return [
         f"Columns have no effect of their own: {told(alike)}. Their coefficients have no standard errors (NaN); "
-        f"log-likelihood and predictions are right. Leave them out; {BY_FORMULA}."
+        f"log-likelihood and predictions are right. Leave them out{f'; {BY_FORMULA}' * (LINEAR in alike.values())}."
     ]

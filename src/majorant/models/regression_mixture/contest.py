@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import Predictors, Regression
-from majorant.densities.regression import EXACT_LINE, EXACT_SHARE, FEW_EVENTS
+from majorant.densities.regression import EXACT_SHARE, FEW_EVENTS
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
@@ -113,8 +113,6 @@ class RegressionContest(MixtureContest):
 
     def _degeneracies(self, theta: Theta, seen: Seen) -> list[str]:
         density, dispersion, runs = self.density, theta.density.dispersion, len(seen.objective)
-        if self.units.is_exact:
-            return [EXACT_LINE] * runs
         smallest = self.smallest(self.mixture.law.shares(theta.law, seen.statistics.law))
         reasons = [""] * runs
         for i in np.flatnonzero(~density.has_events(seen.statistics.density, theta.density)):

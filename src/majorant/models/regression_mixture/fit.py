@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._progress import end_of_starts, report_start
 from majorant.data.storage import StoredRows
 from majorant.densities import Predictors, VarianceRule
-from majorant.densities.regression import EXACT_LINE
+from majorant.densities.regression import exact_line
 from majorant.engine.loop import minimize
 from majorant.engine.mixture import Parameters, SingleRun
 from majorant.engine.policies import BoundPolicy, Tightest
@@ -284,7 +284,7 @@ def _exact(contest: RegressionContest) -> Found[Theta]:
     least = contest.density.response.least_dispersion or 1.0  # of a location-scale target noise is the unit
     theta = Parameters(Predictors(np.zeros((1, k, units.n_coefficients)), np.full((1, k), least)), law)
     objective = float(contest.on(contest.whole).seen(theta).objective[0])
-    run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=EXACT_LINE, path=(objective,))
+    run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=exact_line(k), path=(objective,))
     return _of_ends([run], 0)
 
 

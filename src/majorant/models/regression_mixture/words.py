@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from majorant._numbers import counted
-from majorant.densities.regression import NO_MAXIMUM
+from majorant.densities.regression import NO_MAXIMUM, SEPARATED_ROWS
 from majorant.models.covariates import BY_FORMULA
 from majorant.models.regression_mixture.units import AnyUnits
 from majorant.solvers.responses import Response
@@ -18,7 +18,7 @@ PLAIN_ONLY = (
     "trimming or labels)"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
-SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
+SEPARATED = f"the predictor of a component runs to infinity: {SEPARATED_ROWS}"
 
 
 def of_ratio(max_sigma_ratio: float) -> str:
@@ -56,7 +56,7 @@ def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
     if units.n_shared:
         done = "coefficients are not unique"
     if units.positions is not None and n_rows <= len(names):
-        return f"{n_rows} distinct rows do not determine {len(names)} coefficients: {done}"
+        return f"{counted(n_rows, 'distinct row')} for {counted(len(names), 'column')}, too few: {done}"
     columns = ", ".join(names[j] for j in coordinates.dropped)
     return (
         f"{columns}: {'a combination' if len(coordinates.dropped) == 1 else 'combinations'} of the columns before"
