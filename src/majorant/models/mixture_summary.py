@@ -20,15 +20,15 @@ MOST_SHOWN = 20
 """Components and numbers of each up to which a summary shows estimates."""
 
 
-def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Section | None = None) -> Summary:
-    """Summarise the search, the fit with further facts, and each component, in its own block if one is given."""
+def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Sequence[Section] = ()) -> Summary:
+    """Summarise the search, the fit with further facts, and each component, in its own blocks if some are given."""
     card, k = card_of(model), len(model.weights_)
     left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0), *facts]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
     blocks = [
         search_block(model.search_),
         Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
-        components_block(model, card.part) if components is None else components,
+        *(components or [components_block(model, card.part)]),
     ]
     look_out = ["" if model.regular_ else degenerate_sentence(model), model.separated_]
     look_out += [of_never_together(model.never_together_)]

@@ -485,6 +485,6 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             parts = components_block(self._mixture(), self._feature_names())
             return Summary("Gaussian mixture, not fitted", counted(self.n_features_in_, "feature"), [parts], [])
         facts = [Fact("a row", self.lower_bound_, 4), Fact("covariances", self._kind.name)]
-        summary = mixture_summary(self, facts, components_block(self._mixture(), self._feature_names()))
+        summary = mixture_summary(self, facts, [components_block(self._mixture(), self._feature_names())])
         few = few_rows_sentence(self._kind, self.rank_, self.weights_ * self.n_rows_) if self.regular_ else ""
         return replace(summary, look_out=[*summary.look_out, few] if few else summary.look_out)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from majorant.models.mixture_summary import components_block
-from majorant.models.undetermined_covariances import of_never_together
+from majorant.models.mixture_summary import components_block, mixture_summary
 from majorant.summary import Block as Section
-from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
+from majorant.summary import Column, Fact, Summary, Table, counted
 
 MOST_SHOWN = 20
 """States up to which the transitions are shown."""
@@ -17,21 +16,14 @@ MOST_SHOWN = 20
 
 def markov_summary(model: Any) -> Summary:
     """Summarise the search, the fit, the states and their transitions."""
-    k = len(model.weights_)
-    title, features = f"hidden Markov model, {counted(k, 'state')}", counted(model.n_features_in_, "feature")
     states = [
         transitions_section(model),
         components_block(model, "state", left_out=("weights", "start_probabilities", "transitions")),
     ]
     if not hasattr(model, "search_"):
-        return Summary(f"{title}, not fitted", features, states, [])
-    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0)]
-    right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
-    if model.sticky:
-        left.append(Fact("steps of staying added", model.sticky))
-    fit = Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),))
-    said = filter(None, [model.degeneracy_, model.separated_, of_never_together(model.never_together_)])
-    return Summary(title, features, [search_block(model.search_), fit, *states], [*said])
+        title = f"hidden Markov model, {counted(len(model.weights_), 'state')}, not fitted"
+        return Summary(title, counted(model.n_features_in_, "feature"), states, [])
+    return mixture_summary(model, [Fact("steps of staying added", model.sticky)] * (model.sticky > 0), states)
 
 
 def transitions_section(model: Any) -> Section:
