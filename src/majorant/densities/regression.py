@@ -129,16 +129,7 @@ class Regression:
 
     def information(self, statistics: Array, theta: Predictors) -> Array:
         """Return information on the coefficients in `vector` if states were known, (runs, m, m)."""
-        runs, k, own = *theta.dispersion.shape, self.n_coefficients - self.n_shared
-        of_each = self._score_and_information(statistics)[1] / theta.dispersion[:, :, None, None]
-        out, shared = np.zeros((runs, k * own + self.n_shared, k * own + self.n_shared)), slice(k * own, None)
-        for c in range(k):
-            at = slice(c * own, (c + 1) * own)
-            out[:, at, at] = of_each[:, c, :own, :own]
-            out[:, at, shared] = of_each[:, c, :own, own:]
-            out[:, shared, at] = of_each[:, c, own:, :own]
-        out[:, shared, shared] = of_each[:, :, own:, own:].sum(axis=1)
-        return out
+        return _arrow(self._score_and_information(statistics)[1] / theta.dispersion[:, :, None, None], self.n_shared)
 
     def without_events(self, statistics: Array, theta: Predictors, unseen: Array | None = None) -> Array:
         """Return directions of the `vector` of one run in which rows have no information, orthonormal, (m, r).
@@ -214,9 +205,7 @@ class Regression:
 
     def score(self, statistics: Array, theta: Predictors) -> Array:
         """Return derivatives by `vector`."""
-        runs, own = len(statistics), self.n_coefficients - self.n_shared
-        by_line = self._score_and_information(statistics)[0] / theta.dispersion[:, :, None]
-        parts = [by_line[:, :, :own].reshape(runs, -1), by_line[:, :, own:].sum(axis=1)]
+        parts = [_flat(self._score_and_information(statistics)[0] / theta.dispersion[:, :, None], self.n_shared)]
         if self.n_dispersions != "none":
             mass, spread = statistics[:, :, 0], statistics[:, :, 1]
             mean = np.divide(spread, mass, out=theta.dispersion.copy(), where=mass > 0)
@@ -347,24 +336,32 @@ def _gain(change: Array, score: Array, information: Array) -> Array:
     return np.asarray(gain - np.einsum("skp,skpq,skq->sk", change, information, change))
 
 
+def _arrow(of_each: Array, n_shared: int) -> Array:
+    """Return matrices of all coefficients from those of each component, (runs, m, m), the shared coefficients last."""
+    runs, k, p, _ = of_each.shape
+    own, last = p - n_shared, slice(k * (p - n_shared), None)
+    out = np.zeros((runs, k * own + n_shared, k * own + n_shared))
+    for j in range(k):
+        at = slice(j * own, (j + 1) * own)
+        out[:, at, at] = of_each[:, j, :own, :own]
+        out[:, at, last] = of_each[:, j, :own, own:]
+        out[:, last, at] = of_each[:, j, own:, :own]
+    out[:, last, last] = of_each[:, :, own:, own:].sum(axis=1)
+    return out
+
+
+def _flat(of_each: Array, n_shared: int) -> Array:
+    """Return vectors of all coefficients from those of each component, (runs, m), the shared ones last."""
+    own = of_each.shape[2] - n_shared
+    return np.concatenate([of_each[:, :, :own].reshape(len(of_each), -1), of_each[:, :, own:].sum(axis=1)], axis=1)
+
+
 def _arrow_solved(a: Array, b: Array, n_shared: int) -> Array:
     """Return Newton steps by an arrow of blocks, with the shared coefficients at its point."""
     s, k, p = b.shape
-    own = p - n_shared
-    size = k * own + n_shared
-    matrix, right = np.zeros((s, size, size)), np.zeros((s, size))
-    last = slice(k * own, None)
-    for j in range(k):
-        at = slice(j * own, (j + 1) * own)
-        matrix[:, at, at] = a[:, j, :own, :own]
-        matrix[:, at, last] = a[:, j, :own, own:]
-        matrix[:, last, at] = a[:, j, own:, :own]
-        right[:, at] = b[:, j, :own]
-    matrix[:, last, last] = a[:, :, own:, own:].sum(axis=1)
-    right[:, last] = b[:, :, own:].sum(axis=1)
-    x = ridge_solved(matrix, right)
-    shared = np.repeat(x[:, None, k * own :], k, axis=1)
-    return np.concatenate([x[:, : k * own].reshape(s, k, own), shared], axis=2)
+    own = k * (p - n_shared)
+    x = ridge_solved(_arrow(a, n_shared), _flat(b, n_shared))
+    return np.concatenate([x[:, :own].reshape(s, k, -1), np.repeat(x[:, None, own:], k, axis=1)], axis=2)
 
 
 def ridge_solved(a: Array, b: Array) -> Array:
