@@ -219,7 +219,7 @@ class TestMistakes:
         ],
     )
     def test_what_needs_all_rows(self, parameters: Any, given: Any, named: str) -> None:
-        with pytest.raises(ValueError, match=f"{named} are not available for rows that are read block by block"):
+        with pytest.raises(TypeError, match=f"{named} needs rows in memory: take a part of them"):
             mj.RegressionMixture(2, **parameters).fit(mj.open_rows(lambda: [X]), TARGETS["gaussian"], **given)
 
     def test_settings_of_plain_lines(self) -> None:

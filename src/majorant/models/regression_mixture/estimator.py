@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, validate_data
 from majorant.data.storage import is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy
+from majorant.models.mixture_rows import refuse_beside_stream
 from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.extras import Extras, check_extras
 from majorant.models.regression_mixture.fit import fit as fit_units
@@ -321,7 +322,7 @@ class RegressionMixture(CertifiableLines):
             named = {"groups": groups, "offset": offset, "trials": trials}
             if source is not None:
                 source.weigh(sample_weight)
-                self._refuse_on_streams(gating=gating, component_labels=component_labels)
+                refuse_beside_stream(gating=gating, component_labels=component_labels, trim=self.trim or None)
             is_apart = source is not None and is_dask(X)
             extras = Extras() if is_apart else checked(**named, gating=gating, component_labels=component_labels)
             if source is not None:
@@ -347,16 +348,6 @@ class RegressionMixture(CertifiableLines):
             for message, category in warned:
                 warnings.warn(message, category, stacklevel=levels_to_user())
         return self
-
-    def _refuse_on_streams(self, **given: Any) -> None:
-        """Raise an error for options that need all rows at once."""
-        names = [name for name, value in given.items() if value is not None]
-        names += ["trim"] if self.trim else []
-        if names:
-            raise ValueError(
-                f"{' and '.join(names)} are not available for rows that are read block by block: read them into "
-                "memory, or fit a sample of them"
-            )
 
     def _keep_responsibilities(self, X: Any, y: NDArray[Any], extras: Extras, threshold: float) -> None:
         """Set the responsibilities of rows and groups, and which rows were trimmed."""
