@@ -97,18 +97,12 @@ def _written(value: Decimal) -> str:
     return f"{abs(value) if value == 0 else value:f}"
 
 
-def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> NumberFormat:
-    """Return the usual number of decimals, or more where these would round the numbers to nothing.
-
-    Parameters
-    ----------
-    values : iterable of float
-        The numbers of the column.
-    decimals : int
-        Usual number of digits after the point.
-    digits : int
-        Smallest number of significant digits of the largest number.
-    """
+def number_format(
+    values: Iterable[float],  # the numbers of the column
+    decimals: int,  # usual number of digits after the point
+    digits: int = 2,  # smallest number of significant digits of the largest number
+) -> NumberFormat:
+    """Return the usual number of decimals, or more where these would round the numbers to nothing."""
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     if largest == 0.0:
         return NumberFormat(decimals)

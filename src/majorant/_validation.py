@@ -34,12 +34,8 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
 def check_count(name: str, value: Any, *, low: int = 1, width: int = 1) -> int:
     """Return `value` as a whole number of things of `width` numbers each that fit into memory.
 
-    Raises
-    ------
-    TypeError
-        If it is not a whole number.
-    ValueError
-        If it is too small, or there is not so much memory; a terabyte where the system does not tell its size.
+    Raises TypeError if it is not a whole number, and ValueError if it is too small, or there is not so much memory;
+    a terabyte where the system does not tell its size.
     """
     n = check_integer(name, value, low=low)
     try:

@@ -276,21 +276,11 @@ def bound_value(energies: ArrayLike, q: ArrayLike, axis: Axes = -1, beta: float 
     return expected(shares, table, axis) - entropy(shares, axis) / beta
 
 
-def gibbs(table: NDArray[Any], beta: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Compute free energy and posterior of every row of a table that has been checked.
-
-    Parameters
-    ----------
-    table : ndarray of shape (rows, n_states)
-        Floats, without NaN and -inf.
-    beta : float
-        In (0, inf].
-
-    Returns
-    -------
-    free : ndarray of shape (rows,)
-    shares : ndarray of shape (rows, n_states)
-    """
+def gibbs(
+    table: NDArray[Any],  # (rows, n_states): floats, without NaN and -inf
+    beta: float,  # in (0, inf]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Compute free energy and posterior of every row of a table that has been checked."""
     least = row_minimum(table)[0]
     base = np.where(np.isinf(least), 0, least)[:, None]
     if np.isinf(beta):

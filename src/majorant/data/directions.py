@@ -8,18 +8,13 @@ import numpy as np
 from scipy import sparse
 
 
-def unit_rows(X: Any, *, name: str = "X", first: int = 0) -> Any:
-    """Divide each row by its length, in double precision; the dtype stays.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        float32 or float64.
-    name : str
-        What an error calls the rows.
-    first : int
-        Number of the first row, for an error.
-    """
+def unit_rows(
+    X: Any,  # CSR or dense (n_rows, n_features): float32 or float64
+    *,
+    name: str = "X",  # what an error calls the rows
+    first: int = 0,  # number of the first row, for an error
+) -> Any:
+    """Divide each row by its length, in double precision; the dtype stays."""
     is_sparse = sparse.issparse(X)
     with np.errstate(invalid="ignore"):  # rows of streams are checked later
         largest = (abs(X).max(axis=1).toarray() if is_sparse else np.abs(X).max(axis=1)).ravel().astype(np.float64)

@@ -30,15 +30,7 @@ class Pattern:
 def patterns(x: NDArray[Any]) -> tuple[Pattern, ...]:
     """Return the patterns of some rows in an order that depends on the patterns alone; complete rows first.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n_rows, n_features)
-        NaN where an entry is missing.
-
-    Returns
-    -------
-    tuple of Pattern
-        Rows inside a pattern keep their order.
+    NaN marks a missing entry. Rows inside a pattern keep their order.
 
     Examples
     --------

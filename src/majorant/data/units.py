@@ -50,25 +50,13 @@ class Units:
 
 
 def distinct_units(
-    columns: Sequence[NDArray[Any]],
-    weights: NDArray[np.float64] | None = None,
-    groups: NDArray[np.intp] | None = None,
+    columns: Sequence[NDArray[Any]],  # (n_rows,) or (n_rows, p): numbers; NaN where a cell is missing
+    weights: NDArray[np.float64] | None = None,  # (n_rows,): nonnegative; the same for all rows of a group
+    groups: NDArray[np.intp] | None = None,  # (n_rows,): the group of each row; without, every row is a unit
     *,
-    in_order: bool = False,
+    in_order: bool = False,  # whether rows of a group keep their order: they are a sequence
 ) -> Units:
-    """Find the distinct units of row-aligned columns.
-
-    Parameters
-    ----------
-    columns : sequence of ndarray of shape (n_rows,) or (n_rows, p)
-        Numbers; NaN where a cell is missing.
-    weights : ndarray of shape (n_rows,), optional
-        Nonnegative; the same for all rows of a group.
-    groups : ndarray of shape (n_rows,) of int, optional
-        The group of each row; without, every row is a unit.
-    in_order : bool, default=False
-        Whether rows of a group keep their order: they are a sequence.
-    """
+    """Find the distinct units of row-aligned columns."""
     n = len(columns[0])
     flat = np.concatenate([np.asarray(c, dtype=np.float64).reshape(n, -1) for c in columns], axis=1)
     # A column that is never missing: a row whose cells are all missing is a unit all the same.
@@ -83,17 +71,13 @@ def distinct_units(
 
 
 def merged_units(
-    parts: Iterable[tuple[Sequence[NDArray[Any]], NDArray[np.float64] | None]], most: int
+    parts: Iterable[tuple[Sequence[NDArray[Any]], NDArray[np.float64] | None]],  # weights may be None: one each
+    most: int,
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.float64]] | None:
     """Return the distinct units of columns that come in parts, and their weights; None if there are more than `most`.
 
     They are those of `distinct_units`, in its order, however the rows are cut; few more than `most` rows, and those
     of a part, are in memory at a time.
-
-    Parameters
-    ----------
-    parts : iterable of (columns, weights)
-        Weights may be None: one each.
     """
     known: list[tuple[Sequence[NDArray[Any]], NDArray[np.float64]]] = []
     waiting = 0

@@ -96,26 +96,16 @@ class Frames:
 
 
 def frames(
-    points: NDArray[np.floating],
-    weights: Array,
-    precision: float,
+    points: NDArray[np.floating],  # (n_points, n_features)
+    weights: Array,  # (n_points,)
+    precision: float,  # relative rounding of the numbers that the rows were given in
+    # mean and covariance of the rows, where they differ from those of `points`
     total: tuple[Array, Array] | None = None,
     *,
+    # whether they are for covariance matrices; for variances alone wide rows need no table of columns by columns
     has_matrices: bool = True,
 ) -> Frames:
-    """Return the coordinates of weighted rows.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_points, n_features)
-    weights : ndarray of shape (n_points,)
-    precision : float
-        Relative rounding of the numbers that the rows were given in.
-    total : pair of ndarray, optional
-        Mean and covariance of the rows, where they differ from those of `points`.
-    has_matrices : bool, default=True
-        Whether they are for covariance matrices; for variances alone wide rows need no table of columns by columns.
-    """
+    """Return the coordinates of weighted rows."""
     x = points.astype(np.float64, copy=False)
     share = weights / weights.sum()
     centre = np.einsum("i,ij->j", share, x) if total is None else total[0]

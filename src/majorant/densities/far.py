@@ -24,26 +24,16 @@ LEAST_LOG_DENSITY = -float(np.finfo(np.float64).max) / 2
 
 
 def told_apart(
-    table: Table, x: NDArray[Any], centre: Array, unit: Array, means: Array, log_density: Callable[[Array], Table]
+    table: Table,  # (runs, components, rows): log densities, which may be changed in place
+    x: NDArray[Any],  # (rows, d): NaN where a cell is missing
+    centre: Array,  # (d,)
+    unit: Array,  # (d,)
+    means: Array,  # (..., d): of the components, in these units, less the centre
+    log_density: Callable[[Array], Table],  # given such rows, returns such a table
 ) -> Table:
     """Return log densities that are numbers and in order, however far rows are.
 
-    Parameters
-    ----------
-    table : ndarray of shape (runs, components, rows)
-        Log densities, which may be changed in place.
-    x : ndarray of shape (rows, d)
-        NaN where a cell is missing.
-    centre, unit : ndarray of shape (d,)
-    means : ndarray of shape (..., d)
-        Of the components, in these units, less the centre.
-    log_density : callable
-        Given such rows, returns such a table.
-
-    Returns
-    -------
-    ndarray
-        Of a far row the largest is kept, and the others keep their ratio to it nearer by, up to two.
+    Of a far row the largest is kept, and the others keep their ratio to it nearer by, up to two.
     """
     if table.min(initial=0.0) >= -FAR:
         return table

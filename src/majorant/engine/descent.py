@@ -87,31 +87,18 @@ class Ends(Generic[Theta]):
 
 def descend(
     problem: Problem[Theta],
-    theta: Theta,
+    theta: Theta,  # initial parameters of the runs
     *,
-    tol: float,
-    max_iter: int,
-    accelerate: bool = True,
-    entry: Entry | None = None,
+    tol: float,  # predicted gain, per unit of weight, at which a run has converged
+    max_iter: int,  # largest number of steps of EM of each run
+    accelerate: bool = True,  # whether to extrapolate
+    entry: Entry | None = None,  # where a checkpoint stores the progress of the runs
 ) -> Ends[Theta]:
     r"""Run EM until the predicted gain of every run is at most `tol` per unit of weight.
 
     Two successive gains :math:`g_1, g_2` decrease at the rate :math:`r = g_2 / g_1`, so the remaining gain is about
     :math:`g_2 r / (1 - r)`. After each pair of steps their squared extrapolation [1]_ is tried, and kept if the
     objective is lower.
-
-    Parameters
-    ----------
-    theta : batch of parameters
-        Initial parameters of the runs.
-    tol : float
-        Predicted gain, per unit of weight, at which a run has converged.
-    max_iter : int
-        Largest number of steps of EM of each run.
-    accelerate : bool, default=True
-        Whether to extrapolate.
-    entry : Entry, optional
-        Where a checkpoint stores the progress of the runs.
 
     References
     ----------

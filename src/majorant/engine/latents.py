@@ -17,24 +17,17 @@ Latent = NDArray[Any]
 Both are valid at any temperature."""
 
 
-def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]:
+def tightest(
+    energies: NDArray[Any],  # (rows, n_states): infinite where a state is absent; every row needs a finite one
+    beta: float,  # inverse temperature, positive or infinite
+) -> tuple[NDArray[Any], Latent]:
     r"""Return free energies and the tightest latent values.
 
     .. math:: f_i = -\frac1\beta \log\sum_z e^{-\beta E_i(z)}, \qquad q_i(z) \propto e^{-\beta E_i(z)}
 
     and at :math:`\beta=\infty` the smallest energy and its first position.
 
-    Parameters
-    ----------
-    energies : ndarray of shape (rows, n_states)
-        Infinite where a state is absent; every row needs a finite one.
-    beta : float
-        Inverse temperature, positive or infinite.
-
-    Returns
-    -------
-    free : ndarray of shape (rows,)
-    q : ndarray of shape (rows,) of int32 if `beta` is infinite, otherwise (rows, n_states)
+    Latent values are labels (rows,) of int32 if `beta` is infinite, otherwise probabilities (rows, n_states).
     """
     return row_minimum(energies) if np.isinf(beta) else gibbs(energies, beta)
 

@@ -62,25 +62,16 @@ class PottsGraph:
         return np.asarray(self.adjacency @ as_soft(q, n_states))
 
     def minimise(
-        self, unary: NDArray[np.float64], strength: float, z: NDArray[np.integer], method: Method = "expansion"
+        self,
+        unary: NDArray[np.float64],  # (n_units, n_states): infinite where a state is absent
+        strength: float,
+        z: NDArray[np.integer],  # (n_units,): labels to start from
+        # "expansion": alpha-expansion [1]_, where each move is a minimum cut. Exact for two states; for more, no
+        # expansion of a state lowers the sum, which is at most that of the minimum with its Potts term doubled. "icm":
+        # single units are moved while that lowers the sum [2]_; many times faster, and good only for small `strength`.
+        method: Method = "expansion",
     ) -> NDArray[np.int32]:
         r"""Minimise ``sum_i unary_i(z_i) + strength P(z)`` approximately; return labels no worse than the given `z`.
-
-        Parameters
-        ----------
-        unary : ndarray of shape (n_units, n_states)
-            Infinite where a state is absent.
-        z : ndarray of shape (n_units,)
-            Labels to start from.
-        method : {"expansion", "icm"}
-            "expansion": alpha-expansion [1]_, where each move is a minimum cut. Exact for two states; for more, no
-            expansion of a state lowers the sum, which is at most that of the minimum with its Potts term doubled.
-            "icm": single units are moved while that lowers the sum [2]_; many times faster, and good only for small
-            `strength`.
-
-        Returns
-        -------
-        ndarray of shape (n_units,) of int32
 
         References
         ----------
@@ -176,7 +167,11 @@ class PottsGraph:
 
 
 def minimum_cut(
-    cost: NDArray[np.float64], tail: NDArray[np.intp], head: NDArray[np.intp], capacity: NDArray[np.float64]
+    cost: NDArray[np.float64],  # (n,): infinite for units that are never in the set
+    # `tail`, `head`, `capacity`: (n_arcs,): every edge in both directions
+    tail: NDArray[np.intp],
+    head: NDArray[np.intp],
+    capacity: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     r"""Return the smallest set of units that minimises its cost plus the capacity of its cut.
 
@@ -184,16 +179,7 @@ def minimum_cut(
 
     Units whose side does not depend on the others are fixed first; a maximum flow decides the rest.
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n,)
-        Infinite for units that are never in the set.
-    tail, head, capacity : ndarray of shape (n_arcs,)
-        Every edge in both directions.
-
-    Returns
-    -------
-    ndarray of shape (n,) of bool
+    The set is an array (n,) of bool.
     """
     n = len(cost)
     chosen = np.zeros(n, dtype=bool)

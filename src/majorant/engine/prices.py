@@ -15,23 +15,18 @@ ENOUGH = 0.9
 """A proposal that spends this share of the budget needs no lower price."""
 
 
-def spending_price(excesses: Callable[[NDArray[np.float64]], NDArray[np.float64]], budget: float, unit: float) -> float:
+def spending_price(
+    # excesses of the proposals at several prices, by one pass
+    excesses: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    budget: float,
+    unit: float,  # weight of the data over the budget
+) -> float:
     """Return the highest price at which a proposal spends its budget, by two passes over the data.
 
     The excess of a proposal is a sum over units, so one pass gives it at several prices.
 
-    Parameters
-    ----------
-    excesses : callable
-        Excesses of the proposals at several prices, by one pass.
-    unit : float
-        Weight of the data over the budget.
-
-    Returns
-    -------
-    float
-        A proposal at this price may exceed the budget, and is blended then. Where none spends enough, the price of the
-        one that spends most.
+    A proposal at this price may exceed the budget, and is blended then. Where none spends enough, it is
+    the price of the one that spends most.
     """
     prices = np.asarray(unit * RUNGS, dtype=np.float64)
     spent = excesses(prices)

@@ -60,25 +60,13 @@ def is_table(data: Any) -> bool:
 
 
 def columns_for(
-    table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None, *, explain: bool = False
+    table: nw.DataFrame[Any],
+    names: Sequence[str],  # columns of the table that are needed
+    kinds: Mapping[str, Kind] | None = None,  # kinds at the fit; by default any kind is allowed
+    *,
+    explain: bool = False,  # whether logicals are levels
 ) -> tuple[dict[str, Any], dict[str, Kind]]:
-    """Return columns in the form for formulas: numbers as float64, levels as categoricals, logicals as either.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the table that are needed.
-    kinds : mapping, optional
-        Kinds at the fit; by default any kind is allowed.
-    explain : bool, default=False
-        Whether logicals are levels.
-
-    Returns
-    -------
-    columns : dict
-        Arrays of numbers, and pandas categoricals.
-    kinds : dict
-    """
+    """Return columns in the form for formulas: numbers as float64, levels as categoricals, logicals as either."""
     refuse_missing(table, names)
     columns: dict[str, Any] = {}
     found: dict[str, Kind] = {}

@@ -93,18 +93,12 @@ def functions() -> Mapping[str, Any]:
     return {**found, **_VALUES, "I": _itself, "C": _levels, "factor": _levels, "cbind": _side_by_side}
 
 
-def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sides:
-    """Read the parts of a formula.
-
-    Parameters
-    ----------
-    text : str
-        ``response ~ terms | groups``.
-    columns : sequence of str
-        Columns of the table.
-    left_out : iterable of str
-        Columns that ``.`` excludes, besides the response and the groups.
-    """
+def read(
+    text: str,  # ``response ~ terms | groups``
+    columns: Sequence[str],  # columns of the table
+    left_out: Iterable[str] = (),  # columns that ``.`` excludes, besides the response and the groups
+) -> Sides:
+    """Read the parts of a formula."""
     from formulaic import Formula
     from formulaic.errors import FormulaicError
 

@@ -34,16 +34,7 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     Directions are steep where the weights of most rows are zero or one along them. The likelihood has no maximum there
     if twice the coefficients are no worse.
 
-    Parameters
-    ----------
-    on : OnData
-    theta : Parameters
-        One run, where a descent ended.
-
-    Returns
-    -------
-    ndarray
-        With r of zero where none is, as for other laws.
+    The result has r of zero where none is, as for other laws.
     """
     law, seen, here, at_even = _information(on, theta)
     if law is None:
@@ -140,20 +131,14 @@ def separated(on: OnData, theta: Parameters[Any, Any], names: Sequence[str]) -> 
     )
 
 
-def of_separated(directions: Array, at: Array, names: Sequence[str], transform: Array | None = None) -> str:
-    """Say which covariates separate the states; empty where none do.
-
-    Parameters
-    ----------
-    directions : ndarray of shape (m, r)
-        See `unbounded_directions`.
-    at : ndarray of shape (m,)
-        The law's `vector` where the descent ended: covariates count as far as they have led there.
-    names : sequence of str
-        Of the covariates, without the constant.
-    transform : ndarray of shape (1 + covariates, g), optional
-        Maps coefficients of the law to coefficients of a constant and standardised covariates.
-    """
+def of_separated(
+    directions: Array,  # (m, r): see `unbounded_directions`
+    at: Array,  # (m,): the law's `vector` where the descent ended: covariates count as far as they have led there
+    names: Sequence[str],  # of the covariates, without the constant
+    # (1 + covariates, g): maps coefficients of the law to coefficients of a constant and standardised covariates
+    transform: Array | None = None,
+) -> str:
+    """Say which covariates separate the states; empty where none do."""
     if directions.size == 0:
         return ""
     found = separating(directions, at, names, np.eye(1 + len(names)) if transform is None else transform)

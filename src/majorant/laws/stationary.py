@@ -30,20 +30,15 @@ def law_slopes(steps: Array, first: Array) -> Array:
     return np.asarray(law[:, :, None] * np.einsum("rij,rj->ri", z, first / law)[:, None, :])
 
 
-def stationary_steps(first: Array, counts: Array, steps: Array) -> Array:
+def stationary_steps(
+    first: Array,  # (runs, k): expected first states c
+    counts: Array,  # (runs, k, k): expected steps C
+    steps: Array,  # (runs, k, k): A, positive where a step is allowed
+) -> Array:
     r"""Raise :math:`\sum_k c_k \log \delta_k(A) + \sum_{ij} C_{ij} \log A_{ij}` from given steps.
 
     Each round multiplies steps by one plus their slope beyond the mean of their row, over the row's count: without the
     first term one round is the maximum.
-
-    Parameters
-    ----------
-    first : ndarray of shape (runs, k)
-        Expected first states c.
-    counts : ndarray of shape (runs, k, k)
-        Expected steps C.
-    steps : ndarray of shape (runs, k, k)
-        A, positive where a step is allowed.
     """
     is_open = steps > 0
     mass = np.maximum(counts.sum(axis=2, keepdims=True), 1e-9)

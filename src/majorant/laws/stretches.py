@@ -56,31 +56,18 @@ def stretches_of(offsets: NDArray[np.int64], weights: Array | None) -> list[Stre
 
 
 def pass_over(
-    start: Array,
-    steps: Array,
+    start: Array,  # (runs, components)
+    steps: Array,  # (runs, components, components)
     stretches: list[Stretch],
+    # log densities of the rows of a stretch; asked for again on the way back where all together are many
     log_density: Callable[[slice], Table],
+    # given the rows of each stretch, their weighted responsibilities, and log densities
     visit: Callable[[slice, Table, Table], None],
 ) -> tuple[Array, Array, Array] | None:
     """Pass over sequences forward and back.
 
-    Parameters
-    ----------
-    start : ndarray of shape (runs, components)
-    steps : ndarray of shape (runs, components, components)
-    stretches : list of Stretch
-    log_density : callable
-        Log densities of the rows of a stretch; asked for again on the way back where all together are many.
-    visit : callable
-        Given the rows of each stretch, their weighted responsibilities, and log densities.
-
-    Returns
-    -------
-    log_likelihood : ndarray of shape (runs,)
-        Weighted.
-    first, counts : ndarray
-        Expected first states and steps, weighted.
-        None where digits would be lost, so that the scores are to be summed in logarithms.
+    Returns log-likelihoods (runs,), expected first states and expected steps, all weighted; None where digits would be
+    lost, so that the scores are to be summed in logarithms.
     """
     runs, k = start.shape
     value, ahead = np.zeros(runs), start

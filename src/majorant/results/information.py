@@ -119,29 +119,18 @@ def _seen(on: OnData, vectors: Array, like: Parameters[Any, Any]) -> tuple[Array
 
 
 def standard_errors(
-    on: OnData,
-    theta: Parameters[Any, Any],
+    on: OnData,  # the mixture on the rows that it was fitted to, weights counting rows
+    theta: Parameters[Any, Any],  # one run, at a maximum
     *,
+    # (m, r): orthonormal directions in which the maximum is at infinity, of all numbers or of the last ones, those of
+    # the law; what moves along them has no error
     unbounded: Array | None = None,
+    # estimates by name, (runs, ...), of a batch of parameters; by default those that density and law describe
     told: Callable[[Parameters[Any, Any]], dict[str, Array]] | None = None,
+    # (m, m): the sum of the products of the scores of units: errors are then those of the sandwich
     meat: Array | None = None,
 ) -> Errors:
-    """Return standard errors of every estimate, by the delta method.
-
-    Parameters
-    ----------
-    on : OnData
-        The mixture on the rows that it was fitted to, weights counting rows.
-    theta : Parameters
-        One run, at a maximum.
-    unbounded : ndarray of shape (m, r), optional
-        Orthonormal directions in which the maximum is at infinity, of all numbers or of the last ones, those of the
-        law; what moves along them has no error.
-    told : callable, optional
-        Estimates by name, (runs, ...), of a batch of parameters; by default those that density and law describe.
-    meat : ndarray of shape (m, m), optional
-        The sum of the products of the scores of units: errors are then those of the sandwich.
-    """
+    """Return standard errors of every estimate, by the delta method."""
     mixture = on.mixture
     if not isinstance(mixture.density, Coordinates):
         raise TypeError(

@@ -35,19 +35,13 @@ def deviations_of(x: Any, shares: Array) -> Array:
     return np.where(found > 1e-7 * largest if sparse.issparse(x) else found > 1e-12 * largest, found, 0.0)
 
 
-def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) -> Array:
-    """Return the weighted covariance of columns, shape (n_features, n_features).
-
-    Parameters
-    ----------
-    x : ndarray or CSR matrix of shape (n_rows, n_features)
-        Dense rows are centred block by block, sparse ones stay sparse.
-    shares : ndarray of shape (n_rows,)
-        Nonnegative, of sum one.
-    mean : ndarray of shape (n_features,)
-    n_jobs : int, optional
-        Number of threads over blocks of dense rows.
-    """
+def covariance(
+    x: Any,  # CSR or dense (n_rows, n_features): dense rows are centred block by block, sparse ones stay sparse
+    shares: Array,  # (n_rows,): nonnegative, of sum one
+    mean: Array,  # (n_features,)
+    n_jobs: int | None = None,  # number of threads over blocks of dense rows
+) -> Array:
+    """Return the weighted covariance of columns, shape (n_features, n_features)."""
     if sparse.issparse(x):
         x = x.astype(np.float64, copy=False)
         return np.asarray((x.T @ x.multiply(shares[:, None])).toarray() - np.multiply.outer(mean, mean))

@@ -11,7 +11,8 @@ MAX_STEPS = 1000
 
 
 def project_equal_simplices(
-    z: NDArray[Any], shares: NDArray[np.float64] | None = None
+    z: NDArray[Any],  # (..., n_rows, n_classes): Finite. Leading axes are independent problems.
+    shares: NDArray[np.float64] | None = None,  # (n_rows,): positive weight of each row; by default equal ones
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     r"""Return the nearest arrays of nonnegative rows with one common row sum.
 
@@ -22,18 +23,7 @@ def project_equal_simplices(
     Newton's method from zero reaches its root from below in a few steps, with one sort of each row before them. Where
     :math:`h(0) \le 0` the nearest array is zero.
 
-    Parameters
-    ----------
-    z : ndarray of shape (..., n_rows, n_classes)
-        Finite. Leading axes are independent problems.
-    shares : ndarray of shape (n_rows,), optional
-        Positive weight of each row; by default equal ones.
-
-    Returns
-    -------
-    v : ndarray of the shape of `z`
-    sums : ndarray of shape (...)
-        The common row sum a of each problem.
+    Returns v, and the common row sum a of each problem.
 
     References
     ----------

@@ -172,14 +172,17 @@ def moments(
 
 
 def solve_in_place(
-    moments: Array,
-    reference: Array,
+    moments: Array,  # (n_components, 1 + d + second): about `reference`
+    reference: Array,  # (n_components, d)
     kind: Covariance,
     floor: float,
+    # `means`, `covariances`, `floored`: where the solution is written, and which floors raised an eigenvalue;
+    # `covariances` holds the old ones
     means: Array,
     covariances: Array,
     floored: NDArray[np.bool_],
     *,
+    # whether to round means to single precision, for rows of single precision: their differences are then exact
     single: bool,
 ) -> tuple[Array, float, float]:
     r"""Minimise ``<moments, energies>`` exactly among covariances whose eigenvalues are at least `floor`, in place.
@@ -188,24 +191,8 @@ def solve_in_place(
     :math:`\log|\Sigma| + \mathrm{tr}(\Sigma^{-1} S)` under that constraint. A component without mass keeps its mean and
     its covariance.
 
-    Parameters
-    ----------
-    moments : ndarray of shape (n_components, 1 + d + second)
-        About `reference`.
-    reference : ndarray of shape (n_components, d)
-    means, covariances, floored : ndarray
-        Where the solution is written, and which floors raised an eigenvalue; `covariances` holds the old ones.
-    single : bool
-        Whether to round means to single precision, for rows of single precision: their differences are then exact.
-
-    Returns
-    -------
-    weights : ndarray
-    value : float
-        The expected energy at the minimum.
-    travel : float
-        Weighted sum of the squared moves of the means, in units of the new covariances: a factor of the rounding error
-        of moments about the old means.
+    Returns the weights, the expected energy at the minimum, and the travel: the weighted sum of squared moves of the
+    means, in units of the new covariances, a factor of the rounding error of moments about the old means.
     """
     k = len(reference)
     weights, offsets, factors = np.empty(k), np.empty(k), np.empty(covariances.size)

@@ -48,41 +48,24 @@ class EmEnds(NamedTuple):
 
 
 def run_batch(
-    points: NDArray[Any],
-    weights: Array | None,
-    starts: EmStarts | NDArray[Any],
+    points: NDArray[Any],  # (n_rows, n_features): centred, of float64 or float32
+    weights: Array | None,  # (n_rows,)
+    starts: EmStarts | NDArray[Any],  # the M-step that turns responsibilities into a mixture is not counted as a step
     covariance_type: CovarianceType,
-    floor: float,
-    n_steps: int,
+    floor: float,  # smallest eigenvalue of a covariance; positive
+    n_steps: int,  # largest number of steps of each run, that is, of passes over the points after the first one
+    # stop a run when a step, or an accelerated pair of steps, gains no more than this in log-likelihood per unit of
+    # weight
     tol: float | None = None,
     *,
+    # Whether every second step is an extrapolation, kept where it gains (SQUAREM [1]_). It measures lengths in the
+    # units of the points, so these should be standardised.
     accelerate: bool = False,
-    n_jobs: int | None = None,
+    n_jobs: int | None = None,  # Number of threads over starts. The result does not depend on it.
+    # whether a run whose covariances rounding makes singular ends on the floor at likelihood `WORST`
     keeps_singular: bool = False,
 ) -> EmEnds:
     """Run EM from a batch of mixtures, or of responsibilities (runs, n_rows, n_components), in compiled code.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_rows, n_features)
-        Centred, of float64 or float32.
-    weights : ndarray of shape (n_rows,), optional
-    starts : EmStarts or ndarray
-        The M-step that turns responsibilities into a mixture is not counted as a step.
-    floor : float
-        Smallest eigenvalue of a covariance; positive.
-    n_steps : int
-        Largest number of steps of each run, that is, of passes over the points after the first one.
-    tol : float, optional
-        Stop a run when a step, or an accelerated pair of steps, gains no more than this in log-likelihood per unit of
-        weight.
-    accelerate : bool, default=False
-        Whether every second step is an extrapolation, kept where it gains (SQUAREM [1]_). It measures lengths in the
-        units of the points, so these should be standardised.
-    n_jobs : int, optional
-        Number of threads over starts. The result does not depend on it.
-    keeps_singular : bool, default=False
-        Whether a run whose covariances rounding makes singular ends on the floor at likelihood `WORST`.
 
     References
     ----------

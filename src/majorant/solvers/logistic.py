@@ -112,17 +112,13 @@ class LogisticRegressions:
         return float(PENALTIES[int(np.argmin(losses))])
 
 
-def fit_logistic(columns: Array, bits: Any, weights: Array, l2: float | None = None) -> tuple[Array, float]:
-    """Fit a logistic regression of each bit; return coefficients (n_columns + 1, n_bits), intercepts last, and penalty.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n, n_columns)
-    bits : CSR matrix of shape (n, n_bits)
-    weights : ndarray of shape (n,)
-    l2 : float, optional
-        Penalty of coefficients of standardised columns; by default chosen by cross-validation.
-    """
+def fit_logistic(
+    columns: Array,  # (n, n_columns)
+    bits: Any,  # CSR (n, n_bits)
+    weights: Array,  # (n,)
+    l2: float | None = None,  # penalty of coefficients of standardised columns; by default chosen by cross-validation
+) -> tuple[Array, float]:
+    """Fit a logistic regression of each bit; return coefficients (n_columns + 1, n_bits) and penalty."""
     share = weights / weights.sum()
     mean = share @ columns
     unit = np.sqrt(share @ (columns - mean) ** 2)

@@ -35,28 +35,15 @@ class LogitSums:
 
 
 def logit_sums(
-    x: Any,
-    weights: Array | None,
-    theta: Array,
-    offsets: Array | None = None,
+    x: Any,  # CSR or dense (n, n_features)
+    weights: Array | None,  # (n,)
+    theta: Array,  # (n_features + 1, n_states)
+    offsets: Array | None = None,  # (n, n_states): added to the scores
     *,
-    blocks: bool = False,
-    probabilities: Array | None = None,
+    blocks: bool = False,  # whether to compute the blocks of the Hessian
+    probabilities: Array | None = None,  # (n, n_states): filled with the softmax of the scores
 ) -> LogitSums:
-    """Compute the sums over some rows.
-
-    Parameters
-    ----------
-    x : ndarray or CSR matrix of shape (n, n_features)
-    weights : ndarray of shape (n,), optional
-    theta : ndarray of shape (n_features + 1, n_states)
-    offsets : ndarray of shape (n, n_states), optional
-        Added to the scores.
-    blocks : bool
-        Whether to compute the blocks of the Hessian.
-    probabilities : ndarray of shape (n, n_states), optional
-        Filled with the softmax of the scores.
-    """
+    """Compute the sums over some rows."""
     d, k = theta.shape
     theta = np.ascontiguousarray(theta)
     if sparse.issparse(x) and not blocks:

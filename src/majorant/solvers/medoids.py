@@ -58,32 +58,19 @@ class MedoidResult:
 
 
 def medoid_search(
-    distances: NDArray[Any],
-    weights: NDArray[np.float64],
+    distances: NDArray[Any],  # (n, n): row c has the distances of a medoid c to all rows; finite, not negative
+    weights: NDArray[np.float64],  # (n,): positive
     k: int,
     *,
-    seed: int,
+    seed: int,  # seed of all random draws
+    # "fast": one start, no perturbations. "default": four starts, and perturbations for twice the work of one, fewer
+    # once as many as there are medoids have led back to the best. "best": as many starts, and perturbations for far
+    # longer
     effort: Literal["fast", "default", "best"] | MedoidPlan = "default",
 ) -> MedoidResult:
     """Search for the k rows with the least weighted sum of distances of all rows to the nearest of them.
 
-    Parameters
-    ----------
-    distances : ndarray of shape (n, n), float32 or float64
-        Row c has the distances of a medoid c to all rows; finite, not negative.
-    weights : ndarray of shape (n,)
-        Positive.
-    seed : int
-        Seed of all random draws.
-    effort : {"fast", "default", "best"} or MedoidPlan
-        "fast": one start, no perturbations. "default": four starts, and perturbations for twice the work of one, fewer
-        once as many as there are medoids have led back to the best. "best": as many starts, and perturbations for far
-        longer.
-
-    Returns
-    -------
-    MedoidResult
-        Bitwise the same on every run.
+    The result is bitwise the same on every run.
 
     References
     ----------

@@ -16,28 +16,16 @@ from majorant import _kernels
 
 
 def assign(
-    x: Any,
-    weights: NDArray[np.float64] | None,
-    centres: NDArray[Any],
-    labels: NDArray[np.int32],
+    x: Any,  # CSR or dense (n_rows, n_features)
+    weights: NDArray[np.float64] | None,  # (n_rows,)
+    centres: NDArray[Any],  # (n_centres, n_features)
+    labels: NDArray[np.int32],  # (n_rows,): read, to count changes, and overwritten
     *,
     with_moments: bool = True,
 ) -> tuple[NDArray[np.float64] | None, int]:
     """Write the nearest centre of every row into `labels`; the first one wins a tie.
 
-    Parameters
-    ----------
-    x : ndarray or CSR matrix of shape (n_rows, n_features)
-    weights : ndarray of shape (n_rows,), optional
-    centres : ndarray of shape (n_centres, n_features), of the dtype of `x`
-    labels : ndarray of shape (n_rows,)
-        Read, to count changes, and overwritten.
-
-    Returns
-    -------
-    moments : ndarray of shape (n_centres, n_features + 2), or None
-    n_changed : int
-        Number of labels that changed.
+    Returns moments (n_centres, n_features + 2) and the number of labels that changed.
     """
     if sparse.issparse(x):
         found = squared_distances(x, centres).argmin(axis=1).astype(np.int32)

@@ -40,19 +40,13 @@ class Rotation:
         return np.vstack([w, theta[-1] + self.mean @ theta[:-1]])
 
 
-def rotation(x: Any, weights: Array | None = None) -> Rotation:
+def rotation(
+    x: Any,  # CSR or dense (n_samples, n_features)
+    weights: Array | None = None,  # (n_samples,): only their mean depends on them
+) -> Rotation:
     """Choose coordinates for weighted rows.
 
-    Parameters
-    ----------
-    x : ndarray or CSR matrix of shape (n_samples, n_features)
-    weights : ndarray of shape (n_samples,), optional
-        Only their mean depends on them.
-
-    Returns
-    -------
-    Rotation
-        Dense rows are centred; sparse ones stay sparse unless they are rotated.
+    Dense rows are centred; sparse ones stay sparse unless they are rotated.
     """
     n, p = x.shape
     rotates = n < p and n <= MOST_ROWS

@@ -18,12 +18,8 @@ TIES = 12
 def most_similar(queries: Array, gallery: Array, n: int) -> tuple[NDArray[np.intp], Array]:
     """Rank the rows of a gallery by cosine similarity to each query.
 
-    Returns
-    -------
-    indices : ndarray of shape (n_queries, n)
-        Rows of the gallery, the most similar first; ties (to 12 decimals) in the order of the gallery.
-    similarities : ndarray of shape (n_queries, n)
-        Between -1 and 1; 0 where a row is zero.
+    Returns both (n_queries, n): rows of the gallery, the most similar first, ties (to 12 decimals) in the order of the
+    gallery; and similarities between -1 and 1, 0 where a row is zero.
     """
     a, b = _directions(queries), _directions(gallery)
     indices, similarities = np.empty((len(a), n), dtype=np.intp), np.empty((len(a), n))

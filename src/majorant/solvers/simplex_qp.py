@@ -15,32 +15,18 @@ PATIENCE = 50
 
 
 def simplex_qp(
-    quadratic: NDArray[np.float64],
-    linear: NDArray[np.float64],
-    start: NDArray[np.float64],
+    quadratic: NDArray[np.float64],  # (k, k): `Q`, symmetric and positive semidefinite
+    linear: NDArray[np.float64],  # (k,): `p`
+    start: NDArray[np.float64],  # (k,): a point of the simplex; a point near the solution takes fewer steps
     *,
-    tol: float = 0.0,
+    tol: float = 0.0,  # stop when the value is at most this far above the minimum, or as close as rounding allows
 ) -> NDArray[np.float64]:
     r"""Minimise over the simplex by an active-set method.
 
     .. math:: \min_\mu \tfrac12 \langle \mu, Q \mu \rangle - \langle \mu, p \rangle, \qquad
               \mu \ge 0, \; \sum_k \mu_k = 1
 
-    Parameters
-    ----------
-    quadratic : ndarray of shape (k, k)
-        `Q`, symmetric and positive semidefinite.
-    linear : ndarray of shape (k,)
-        `p`.
-    start : ndarray of shape (k,)
-        A point of the simplex; a point near the solution takes fewer steps.
-    tol : float, default=0.0
-        Stop when the value is at most this far above the minimum, or as close as rounding allows.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        The minimiser; its value is at most that of `start`.
+    The value of the minimiser (k,) is at most that of `start`.
     """
     mu, best, least, idle = start.copy(), start, np.inf, 0
     for _ in range(MOST_STEPS):

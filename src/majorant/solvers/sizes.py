@@ -43,21 +43,16 @@ class Assigned:
     cost: float
 
 
-def assign_within(costs: Array, weights: Array, sizes: Sizes, prices: Array | None = None) -> Assigned:
+def assign_within(
+    costs: Array,  # (n, k): of a unit of weight of each row in each cluster
+    weights: Array,  # (n,)
+    sizes: Sizes,  # ``k * low <= sum(weights) <= k * high``
+    prices: Array | None = None,  # (k,): those of a similar assignment: a good start
+) -> Assigned:
     r"""Assign rows to clusters of limited weight at the least cost.
 
     .. math:: \min_{a \ge 0} \sum_{ij} a_{ij} c_{ij} \quad\text{subject to}\quad \sum_j a_{ij} = w_i, \qquad
               l \le \sum_i a_{ij} \le h.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (n, k)
-        Of a unit of weight of each row in each cluster.
-    weights : ndarray of shape (n,)
-    sizes : Sizes
-        ``k * low <= sum(weights) <= k * high``.
-    prices : ndarray of shape (k,), optional
-        Those of a similar assignment: a good start.
 
     References
     ----------
@@ -82,33 +77,19 @@ class SizedResult:
 
 
 def sized_kmeans(
-    points: Any,
-    weights: Array,
-    centres: Array,
+    points: Any,  # CSR or dense (n, d)
+    weights: Array,  # (n,)
+    centres: Array,  # (k, d)
     sizes: Sizes,
     *,
     max_iter: int,
-    tolerance: float,
-    on_sphere: bool = False,
-    prices: Array | None = None,
+    tolerance: float,  # sum of squared shifts of centres up to which they stand still
+    on_sphere: bool = False,  # whether rows and centres have length one: centres are then the directions of sums
+    prices: Array | None = None,  # (k,): those of a similar assignment
+    # an objective that the descent is given up for where `HOPE` more steps like the last one would not reach it
     beat: float = np.inf,
 ) -> SizedResult:
-    """Assign rows within sizes and move centres to the means, in turn, until no label changes or centres stand still.
-
-    Parameters
-    ----------
-    points : ndarray or CSR matrix of shape (n, d)
-    weights : ndarray of shape (n,)
-    centres : ndarray of shape (k, d)
-    tolerance : float
-        Sum of squared shifts of centres up to which they stand still.
-    on_sphere : bool
-        Whether rows and centres have length one: centres are then the directions of sums.
-    prices : ndarray of shape (k,), optional
-        Those of a similar assignment.
-    beat : float
-        An objective that the descent is given up for where `HOPE` more steps like the last one would not reach it.
-    """
+    """Assign rows within sizes and move centres to the means, in turn, until labels or centres stand still."""
     centres = np.asarray(centres, dtype=np.float64)
     assigned = assign_within(square_costs(points, centres), weights, sizes, prices)
     objectives, converged = [assigned.cost], False

@@ -30,32 +30,17 @@ class SmoothResult:
 
 
 def lbfgs(
-    f: Objective,
-    x: NDArray[np.float64],
+    f: Objective,  # value and gradient; both finite
+    x: NDArray[np.float64],  # (n,)
     *,
-    tol: float,
-    max_iter: int,
-    gtol: float = 0.0,
-    memory: int = 10,
+    tol: float,  # stop when an iteration lowers the value by less than `tol` times the larger of its size and 1
+    max_iter: int,  # largest number of iterations
+    gtol: float = 0.0,  # stop where no entry of the gradient (projected on the box) is larger
+    memory: int = 10,  # steps from which the curvature is estimated
+    # (n,): least and largest value of each coordinate
     box: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
 ) -> SmoothResult:
     """Minimise a smooth function from a point.
-
-    Parameters
-    ----------
-    f : callable
-        Value and gradient; both finite.
-    x : ndarray of shape (n,)
-    tol : float
-        Stop when an iteration lowers the value by less than `tol` times the larger of its size and 1.
-    max_iter : int
-        Largest number of iterations.
-    gtol : float, default=0.0
-        Stop where no entry of the gradient (projected on the box) is larger.
-    memory : int, default=10
-        Steps from which the curvature is estimated.
-    box : pair of ndarray of shape (n,), optional
-        Least and largest value of each coordinate.
 
     References
     ----------

@@ -79,41 +79,25 @@ class SwapResult:
 
 
 def swap_search(
-    points: NDArray[Any],
-    weights: NDArray[np.float64],
+    points: NDArray[Any],  # (n, d): distinct points near the origin, such as those of a `majorant.data.measure.Measure`
+    weights: NDArray[np.float64],  # (n,): positive
     k: int,
     *,
-    seed: int,
+    seed: int,  # seed of all random draws
+    # "fast": one start, no perturbations. "default": three starts and at most 50 perturbations, fewer with few centres
+    # or once four (or k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do.
+    # Above 300,000 points x centres x columns, one start and fewer perturbations.
     effort: Literal["fast", "default", "best"] | SwapPlan = "default",
+    # largest number of passes over the data in the final descent, in units of twenty Lloyd steps
     max_passes: int = 1000,
+    # whether points and centres have length one: centres are then the directions of sums, in place of means
     on_sphere: bool = False,
+    # called with the best objective after every descent from seeds and after every perturbation
     callback: Callable[[float], None] | None = None,
 ) -> SwapResult:
     """Search for the k centres of least weighted sum of squared distances.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, d), float32 or float64
-        Distinct points near the origin, such as those of a `majorant.data.measure.Measure`.
-    weights : ndarray of shape (n,)
-        Positive.
-    seed : int
-        Seed of all random draws.
-    effort : {"fast", "default", "best"} or SwapPlan
-        "fast": one start, no perturbations. "default": three starts and at most 50 perturbations, fewer with few
-        centres or once four (or k) descents reach the same optimum. "best": three starts and at most 600, fewer once
-        twenty do. Above 300,000 points x centres x columns, one start and fewer perturbations.
-    max_passes : int
-        Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
-    on_sphere : bool
-        Whether points and centres have length one: centres are then the directions of sums, in place of means.
-    callback : callable, optional
-        Called with the best objective after every descent from seeds and after every perturbation.
-
-    Returns
-    -------
-    SwapResult
-        Bitwise the same on every run.
+    The result is bitwise the same on every run.
 
     Notes
     -----

@@ -23,12 +23,14 @@ PooledLoss = Callable[[NDArray[np.float64], float, float], tuple[float, NDArray[
 
 
 def annealed_pooling(
-    loss: PooledLoss,
+    loss: PooledLoss,  # the sum without the penalty, and its gradient
     dim: int,
     *,
-    alpha: float,
-    mean_square: float,
-    unit: float = 1.0,
+    alpha: float,  # Strength of the penalty of the fit. On the path it is at least 0.005 times `mean_square`.
+    mean_square: float,  # mean of :math:`|\phi|^2`
+    unit: float = 1.0,  # size of the costs, the unit of temperatures
+    # (dim,): added to the weights before every temperature, for problems in which latent values are interchangeable:
+    # otherwise the path would never leave weights that are equal for all of them
     nudge: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], int]:
     r"""Return weights after an annealing path from the mean over latent values to the best latent value.
@@ -41,25 +43,7 @@ def annealed_pooling(
     start. L-BFGS follows it to inverse temperatures at which pooling is nearly the maximum. The logarithm of a *mean*
     prevents samples with many latent values from scoring higher for their number.
 
-    Parameters
-    ----------
-    loss : callable
-        The sum without the penalty, and its gradient.
-    alpha : float
-        Strength of the penalty of the fit. On the path it is at least 0.005 times `mean_square`.
-    mean_square : float
-        Mean of :math:`|\phi|^2`.
-    unit : float, default=1.0
-        Size of the costs, the unit of temperatures.
-    nudge : ndarray of shape (dim,), optional
-        Added to the weights before every temperature, for problems in which latent values are interchangeable:
-        otherwise the path would never leave weights that are equal for all of them.
-
-    Returns
-    -------
-    w : ndarray of shape (dim,)
-    n_passes : int
-        Number of evaluations of `loss`.
+    Returns w (dim,) and the number of evaluations of `loss`.
 
     References
     ----------

@@ -10,19 +10,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def given_assignments(init: Any, n_rows: int, n_parts: int, noun: str, *, normalised: bool) -> Array:
-    """Return probabilities of parts, (n_rows, n_parts), with rows of sum one.
-
-    Parameters
-    ----------
-    init : array-like of shape (n_rows,) or (n_rows, n_parts)
-        The part of each row, whole numbers from 0, or nonnegative weights of its parts.
-    n_rows, n_parts : int
-    noun : str
-        The word for a part.
-    normalised : bool
-        Whether rows of a table must sum to one.
-    """
+def given_assignments(
+    init: Any,  # (n_rows,): the part of each row, from 0; or (n_rows, n_parts): nonnegative weights of its parts
+    n_rows: int,
+    n_parts: int,
+    noun: str,  # the word for a part
+    *,
+    normalised: bool,  # whether rows of a table must sum to one
+) -> Array:
+    """Return probabilities of parts, (n_rows, n_parts), with rows of sum one."""
     table = np.asarray(init)
     if table.shape not in ((n_rows,), (n_rows, n_parts)) or table.dtype.kind not in "biuf":
         raise ValueError(

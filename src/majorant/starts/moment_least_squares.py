@@ -156,12 +156,13 @@ def power_derivatives(vectors: Array, order: int) -> Array:
 
 def moment_least_squares(
     moments: RegressionMoments,
-    k: int,
+    k: int,  # number of components; it may exceed the number of features
     *,
-    noise_variance: float | None = None,
+    noise_variance: float | None = None,  # The noise variance, if it is known. By default it is fitted.
+    # largest number of starts; half of them suffice if three reach the same misfit and none a lower one
     n_starts: int = 12,
-    max_iter: int = 100,
-    seed: int = 0,
+    max_iter: int = 100,  # largest number of evaluations of the equations from each start
+    seed: int = 0,  # seed of the rotations
 ) -> MomentFit:
     r"""Fit proportions, coefficients and noise variance of a mixture of regressions to moments of the data.
 
@@ -169,23 +170,7 @@ def moment_least_squares(
     does not depend on the number of rows. The starts share the mean and, as far as possible with k components, the
     covariance of the coefficients as estimated from second-order moments; the rotation is random.
 
-    Parameters
-    ----------
-    k : int
-        Number of components; it may exceed the number of features.
-    noise_variance : float, optional
-        The noise variance, if it is known. By default it is fitted.
-    n_starts : int, default=12
-        Largest number of starts; half of them suffice if three reach the same misfit and none a lower one.
-    max_iter : int, default=100
-        Largest number of evaluations of the equations from each start.
-    seed : int, default=0
-        Seed of the rotations.
-
-    Returns
-    -------
-    MomentFit
-        The best fit; other local minima are its `others`.
+    Other local minima are the `others` of the best fit.
 
     Examples
     --------

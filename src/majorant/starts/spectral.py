@@ -62,11 +62,17 @@ class SpectralFit:
 
 def spectral_experts(
     moments: RegressionMoments,
-    k: int,
+    k: int,  # number of components, at most the number of features
     *,
+    # The noise variance, if it is known. By default several shares of the residual variance of one linear regression
+    # are tried, and the one whose result fits the moments best is chosen.
     noise_variance: float | None = None,
+    # Penalties of the second and the third-order regression, in units in which response and features have mean square
+    # one; zero gives least squares. By default 1e-4 and 1e-4 if the data identify all moments of third order, otherwise
+    # 1e-3 and 1e-2. "paper": 1e-5 and 1e-3 divided by the square root of n, in the units of the data, as [1]_ prints
+    # them; they are so small that hardly more than least squares is left.
     penalties: tuple[float, float] | Literal["paper"] | None = None,
-    whiten_first: bool = True,
+    whiten_first: bool = True,  # false: the order of the paper, third-order regression before whitening
 ) -> SpectralFit:
     r"""Estimate by Spectral Experts, algorithm 1 of [1]_.
 
@@ -80,21 +86,6 @@ def spectral_experts(
 
     Features are scaled to unit mean square, so that their units do not matter (unless penalties are those of the
     paper).
-
-    Parameters
-    ----------
-    k : int
-        Number of components, at most the number of features.
-    noise_variance : float, optional
-        The noise variance, if it is known. By default several shares of the residual variance of one linear regression
-        are tried, and the one whose result fits the moments best is chosen.
-    penalties : tuple of two floats or "paper", optional
-        Penalties of the second and the third-order regression, in units in which response and features have mean
-        square one; zero gives least squares. By default 1e-4 and 1e-4 if the data identify all moments of third order,
-        otherwise 1e-3 and 1e-2. "paper": 1e-5 and 1e-3 divided by the square root of n, in the units of the data, as
-        [1]_ prints them; they are so small that hardly more than least squares is left.
-    whiten_first : bool, default=True
-        False: the order of the paper, third-order regression before whitening.
 
     References
     ----------

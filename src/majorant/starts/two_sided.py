@@ -12,7 +12,12 @@ TOL = 1e-7
 """Relative decrease of the fourth moment at which to stop."""
 
 
-def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64], first: int) -> NDArray[np.float64]:
+def two_sided_direction(
+    # (n_axes, n_rows): uncorrelated, of mean zero and unit weighted variance (`PrincipalAxes.scores`)
+    scores: NDArray[np.float64],
+    shares: NDArray[np.float64],  # (n_rows,): weights of sum one
+    first: int,  # the axis from which the descent starts
+) -> NDArray[np.float64]:
     r"""Return projections of rows on a direction of smallest fourth moment, found by descent from one axis.
 
     .. math:: \min_u \sum_n \omega_n (u's_n)^4 \quad\text{with}\quad |u| = 1.
@@ -20,19 +25,7 @@ def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64]
     A projection of unit variance has a fourth moment of 3 if it is normal, 1.8 if uniform and 1 if it has only two
     values. Gradient steps along the sphere are halved until the moment decreases.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_axes, n_rows)
-        Uncorrelated, of mean zero and unit weighted variance (`PrincipalAxes.scores`).
-    shares : ndarray of shape (n_rows,)
-        Weights of sum one.
-    first : int
-        The axis from which the descent starts.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The projection, of mean zero and unit weighted variance.
+    The projection (n_rows,) is of mean zero and unit weighted variance.
 
     References
     ----------

@@ -15,17 +15,12 @@ MOST_FEATURES = 20
 MOST_CENTRES = 30
 
 
-def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], features: Sequence[str]) -> Block:
-    """Build the block of clusters: rows and share of each, then the centres by feature.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-        Cluster of each row, from 0; on the page clusters are numbered from 1.
-    centres : ndarray of shape (n_clusters, n_features)
-    features : sequence of str
-        Names of the features.
-    """
+def clusters_block(
+    labels: NDArray[np.integer],  # (n_rows,): cluster of each row, from 0; on the page clusters are numbered from 1
+    centres: NDArray[np.floating],  # (n_clusters, n_features)
+    features: Sequence[str],  # names of the features
+) -> Block:
+    """Build the block of clusters: rows and share of each, then the centres by feature."""
     k = len(centres)
     rows = np.bincount(labels, minlength=k)
     numbers = range(1, k + 1)

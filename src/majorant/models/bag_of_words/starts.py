@@ -102,18 +102,13 @@ def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength
     return graph.minimise(distances, price, found.parts.ravel()).reshape(found.parts.shape)
 
 
-def first_parts(request: StartRequest[GridProblem], shape: tuple[int, ...], coherence: float) -> Iterator[First]:
-    """Make starts one by one as they are asked for; those after given parts are annealed.
-
-    Parameters
-    ----------
-    request : StartRequest
-        Its seed is that of random parts and of k-means; the first annealed start does not depend on it.
-    shape : tuple of int
-        (rows, columns) of the grid.
-    coherence : float
-        Strength of the preference for equal neighbours in parts by k-means, see `coherent`.
-    """
+def first_parts(
+    # its seed is that of random parts and of k-means; the first annealed start does not depend on it
+    request: StartRequest[GridProblem],
+    shape: tuple[int, ...],  # (rows, columns) of the grid
+    coherence: float,  # strength of the preference for equal neighbours in parts by k-means, see `coherent`
+) -> Iterator[First]:
+    """Make starts one by one as they are asked for; those after given parts are annealed."""
     problem, shares, seed = request.problem, request.shares, request.seed
     grids = problem.samples
     refuse_lost(problem, request.alpha)

@@ -46,18 +46,13 @@ class InformationBound:
     method: str
 
 
-def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha: float) -> InformationBound:
-    r"""Return an upper bound on information less penalty over all clusterings by a penalised linear classifier.
-
-    Parameters
-    ----------
-    axes : PrincipalAxes
-        Of the rows.
-    shares : ndarray of shape (n_rows,)
-        Positive, of sum one.
-    alpha : float
-        Weight :math:`\lambda` of the penalty :math:`\frac{\lambda}{2K} |w|^2`.
-    """
+def information_bound(
+    axes: PrincipalAxes,  # of the rows
+    shares: Array,  # (n_rows,): positive, of sum one
+    n_clusters: int,
+    alpha: float,  # weight :math:`\lambda` of the penalty :math:`\frac{\lambda}{2K} |w|^2`
+) -> InformationBound:
+    r"""Return an upper bound on information less penalty over all clusterings by a penalised linear classifier."""
     k = n_clusters
     if k == 1:
         return InformationBound(0.0, "one cluster carries no information")

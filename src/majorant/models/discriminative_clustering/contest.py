@@ -216,7 +216,9 @@ class ClusteringContest(FewStarts[Clusterings]):
 
 def clustering_contest(
     cost: ClusteringCost,
-    axes: PrincipalAxes,
+    axes: PrincipalAxes,  # those of its coordinates
+    # `init`, `n_init`, `tol`, `max_iter`: see `DiscriminativeClustering`; assignments that are given are those of
+    # distinct rows
     init: Any,
     n_init: Any,
     *,
@@ -224,15 +226,7 @@ def clustering_contest(
     max_iter: int,
     random: np.random.Generator,
 ) -> ClusteringContest:
-    """Return the search for a clustering; with many rows, starts are on a sample.
-
-    Parameters
-    ----------
-    axes : PrincipalAxes
-        Those of its coordinates.
-    init, n_init, tol, max_iter
-        See `DiscriminativeClustering`; assignments that are given are those of distinct rows.
-    """
+    """Return the search for a clustering; with many rows, starts are on a sample."""
     n, part, note = len(cost.shares), cost, ""
     is_given = cost.n_clusters == 1 or not isinstance(init, str)
     if not is_given and n > MOST_FOR_STARTS:

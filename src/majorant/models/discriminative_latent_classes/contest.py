@@ -149,7 +149,9 @@ def rows_of(path: Iterable[float]) -> list[dict[str, float]]:
 def latent_class_contest(
     rows: FitRows,
     n_classes: int,
-    penalty: float,
+    penalty: float,  # in the units of the coordinates
+    # `init`, `n_init`, `beta`, `gamma`, `bounds`, `max_iter`, `tol`: see `DiscriminativeLatentClasses`; gamma is its
+    # `unlabelled_weight`, and given classes are those of the labelled rows
     init: Any,
     n_init: Any,
     *,
@@ -160,17 +162,7 @@ def latent_class_contest(
     tol: float,
     draws: np.random.Generator,
 ) -> LatentClassContest:
-    """Return the search for latent classes; with many rows, starts are on a sample unless given.
-
-    Parameters
-    ----------
-    rows : FitRows
-    penalty : float
-        In the units of the coordinates.
-    init, n_init, beta, gamma, bounds, max_iter, tol
-        See `DiscriminativeLatentClasses`; gamma is its `unlabelled_weight`, and given classes are those of the
-        labelled rows.
-    """
+    """Return the search for latent classes; with many rows, starts are on a sample unless given."""
     design, sample = rows.design, rows.sample
     if isinstance(init, str):
         sample = sampled(sample, most_rows(sample), draws)

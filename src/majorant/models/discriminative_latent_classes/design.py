@@ -104,19 +104,12 @@ def rows_in_memory(X: Any, targets: Targets, weights: Array | None, n_jobs: int 
 
 
 def make_design(
-    X: Any,
+    X: Any,  # CSR or dense (n_rows, n_features)
     targets: Targets,
-    weights: Array | None,
+    weights: Array | None,  # (n_rows,)
     n_jobs: int | None,
 ) -> Design:
-    """Return the design of weighted rows.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    weights : ndarray of shape (n_rows,), optional
-    n_jobs : int, optional
-    """
+    """Return the design of weighted rows."""
     measure = empirical_measure(X, weights)
     return design_of_measure(measure, targets, weights, n_jobs, rotates=True)
 

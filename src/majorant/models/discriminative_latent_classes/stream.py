@@ -29,17 +29,13 @@ MOST_LABELS = 10_000
 """More different targets than this are taken to be no labels."""
 
 
-def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) -> FitRows:
-    """Return the rows of a source whose target is a label.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,), Dask array or None
-        A label for each row; None where they come with the rows.
-    seed : int
-        Of the sample.
-    n_jobs : int, optional
-    """
+def rows_with_labels(
+    source: StoredRows,
+    y: Any,  # (n_rows,): a label for each row; None where they come with the rows
+    seed: int,  # of the sample
+    n_jobs: int | None,
+) -> FitRows:
+    """Return the rows of a source whose target is a label."""
     names = None
     if y is not None and not is_dask(y):
         targets = read_targets(y, source.n_units, None)

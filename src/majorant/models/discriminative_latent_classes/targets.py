@@ -38,20 +38,16 @@ class Targets:
         return w if self.shares is None else w * self.shares
 
 
-def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool = False) -> Targets:
-    """Return the targets of `n` rows.
-
-    Parameters
-    ----------
-    y : array-like
-        Labels of shape (n_rows,), missing where NaN or None; probabilities of shape (n_rows, n_labels), floats whose
-        rows sum to one, or a row of NaN; or indicators of that shape, zeros and ones.
-    n_rows : int
-    weights : ndarray of shape (n_rows,), optional
-        Labels without weight are no classes.
-    indicators : bool, default=False
-        Whether a table is known to hold indicators, though all of its rows may sum to one.
-    """
+def read_targets(
+    # labels of shape (n_rows,), missing where NaN or None; probabilities of shape (n_rows, n_labels), floats whose rows
+    # sum to one, or a row of NaN; or indicators of that shape, zeros and ones
+    y: Any,
+    n_rows: int,
+    weights: Array | None,  # (n_rows,): labels without weight are no classes
+    *,
+    indicators: bool = False,  # whether a table is known to hold indicators, though all of its rows may sum to one
+) -> Targets:
+    """Return the targets of `n` rows."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give the label of each row")
     table = y.toarray() if sparse.issparse(y) else np.asarray(exact_labels(y))
@@ -65,20 +61,15 @@ def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool
     return _of_labels(column_or_1d(table, warn=True), counts)
 
 
-def share_right(found: NDArray[Any], y: Any, weights: Array | None, kind: str, classes: NDArray[Any]) -> float:
-    """Return the accuracy on the rows with a label.
-
-    Parameters
-    ----------
-    found : ndarray of shape (n_rows,) or (n_rows, n_labels)
-        Predictions.
-    y, weights
-        See `read_targets`.
-    kind : {"labels", "probabilities", "indicators"}
-        What y was in the fit.
-    classes : ndarray of shape (n_labels,)
-        Of the fit.
-    """
+def share_right(
+    found: NDArray[Any],  # (n_rows,) or (n_rows, n_labels): predictions
+    # `y`, `weights`: see `read_targets`
+    y: Any,
+    weights: Array | None,
+    kind: str,  # {"labels", "probabilities", "indicators"}: what y was in the fit
+    classes: NDArray[Any],  # (n_labels,): of the fit
+) -> float:
+    """Return the accuracy on the rows with a label."""
     many, n = kind == "indicators", len(classes)
     targets = read_targets(y, len(found), weights, indicators=many)
     if many != (targets.kind == "indicators") or (targets.kind != "labels" and len(targets.classes) != n):

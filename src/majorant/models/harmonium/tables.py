@@ -322,15 +322,11 @@ def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.in
     return values.reshape((n * steps, width // steps)), given
 
 
-def chain_counts(paragraphs: Any, lengths: NDArray[np.intp]) -> Any:
-    """Count the configurations of cells of each document: the rows of data of `ChainStructure`.
-
-    Parameters
-    ----------
-    paragraphs : CSR matrix of shape (n_paragraphs, n_words)
-        Ones; the paragraphs of all documents one after the other.
-    lengths : ndarray of shape (n_documents,)
-    """
+def chain_counts(
+    paragraphs: Any,  # CSR (n_paragraphs, n_words): ones; the paragraphs of all documents one after the other
+    lengths: NDArray[np.intp],  # (n_documents,)
+) -> Any:
+    """Count the configurations of cells of each document: the rows of data of `ChainStructure`."""
     n = paragraphs.shape[0]
     document = np.repeat(np.arange(len(lengths)), lengths)
     here = np.flatnonzero(document[1:] == document[:-1])

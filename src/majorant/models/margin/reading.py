@@ -29,21 +29,16 @@ LARGEST_SINGLE = 1e15
 ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-def read_samples(estimator: Any, X: Any, bags: Any, *, reset: bool) -> Samples:
-    """Read samples in any of the forms that an estimator takes.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its ``n_features_in_`` and ``feature_names_in_`` are set or compared.
-    X : array-like
-        A table of rows; a list of tables, one for each sample; or an array (samples, regions, features), in which
-        trailing rows of NaN are no regions.
-    bags : array-like of shape (n_rows,), optional
-        The sample of each row of a table; by default each row is one.
-    reset : bool
-        Whether to set the attributes (in fit) or to compare them.
-    """
+def read_samples(
+    estimator: Any,  # its ``n_features_in_`` and ``feature_names_in_`` are set or compared
+    # a table of rows; a list of tables, one for each sample; or an array (samples, regions, features), in which
+    # trailing rows of NaN are no regions
+    X: Any,
+    bags: Any,  # (n_rows,): the sample of each row of a table; by default each row is one
+    *,
+    reset: bool,  # whether to set the attributes (in fit) or to compare them
+) -> Samples:
+    """Read samples in any of the forms that an estimator takes."""
     if isinstance(X, Chunks) or is_dask(X):
         got = "Chunks" if isinstance(X, Chunks) else f"a Dask {type(X).__name__}"
         raise TypeError(

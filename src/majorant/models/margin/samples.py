@@ -99,18 +99,13 @@ class Distinct:
 
 
 def distinct_samples(
-    samples: Samples, codes: NDArray[np.int32], weights: NDArray[np.float64], given: NDArray[np.int32] | None
+    samples: Samples,
+    codes: NDArray[np.int32],  # (n_samples,): numbers of the classes
+    weights: NDArray[np.float64],  # (n_samples,)
+    # (n_samples, n_units): latent values of the start; samples are equal only if these are
+    given: NDArray[np.int32] | None,
 ) -> Distinct:
-    """Merge equal samples of one class.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_samples,)
-        Numbers of the classes.
-    weights : ndarray of shape (n_samples,)
-    given : ndarray of shape (n_samples, n_units), optional
-        Latent values of the start; samples are equal only if these are.
-    """
+    """Merge equal samples of one class."""
     unit = float(weights.max())  # equal weights are then exactly equal to none, however large they are
     first = np.zeros(len(samples)) if given is None else np.unique(given, axis=0, return_inverse=True)[1].ravel()
     kept = np.flatnonzero(weights).tolist()

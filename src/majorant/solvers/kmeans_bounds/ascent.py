@@ -112,24 +112,16 @@ class Cuts:
         self.gram = self.gram[np.ix_(kept, kept)]
 
 
-def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int, starts: Array) -> DualValue:
+def raise_bound(
+    problem: BoundProblem,
+    best: DualValue,  # multipliers to start from
+    work: Work,  # remaining work; the search ends when it is used up
+    rounds: int,  # largest number of projections
+    starts: Array,  # (m, d): starts of the search for local maxima
+) -> DualValue:
     """Search for multipliers that prove more than `best`.
 
-    Parameters
-    ----------
-    best : DualValue
-        Multipliers to start from.
-    work : Work
-        Remaining work; the search ends when it is used up.
-    rounds : int
-        Largest number of projections.
-    starts : ndarray of shape (m, d)
-        Starts of the search for local maxima.
-
-    Returns
-    -------
-    DualValue
-        The best found, no worse than the one given.
+    The best found is no worse than the one given.
     """
     w, k, target = problem.weights, problem.n_clusters, problem.objective * (1 - CLOSE_ENOUGH / 8)
     random = np.random.default_rng(0)
@@ -201,23 +193,16 @@ def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, 
     return len(active)
 
 
-def least_move(gram: Array, shortfall: Array) -> Array | None:
+def least_move(
+    gram: Array,  # (m, m): :math:`A A^T`
+    shortfall: Array,  # (m,): :math:`r`
+) -> Array | None:
     r"""Return the shortest combination of gradients that satisfies linear inequalities.
 
     Minimises :math:`|u|^2` subject to :math:`A u \ge r`; the solution is :math:`u = A^T \mu` with :math:`\mu \ge 0`,
     found by nonnegative least squares [1]_, chapter 23.
 
-    Parameters
-    ----------
-    gram : ndarray of shape (m, m)
-        :math:`A A^T`.
-    shortfall : ndarray of shape (m,)
-        :math:`r`.
-
-    Returns
-    -------
-    ndarray of shape (m,) or None
-        :math:`\mu`; None if no :math:`u` of reasonable length satisfies the inequalities.
+    Returns :math:`\mu` (m,), or None if no :math:`u` of reasonable length satisfies the inequalities.
 
     References
     ----------

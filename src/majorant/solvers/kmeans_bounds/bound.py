@@ -65,11 +65,14 @@ class LowerBound:
 
 
 def kmeans_lower_bound(
-    points: NDArray[Any],
-    weights: NDArray[np.float64] | None,
-    centres: NDArray[Any],
+    points: NDArray[Any],  # (n, d): finite; float32 points are taken as they are
+    weights: NDArray[np.float64] | None,  # (n,): positive
+    centres: NDArray[Any],  # (k, d): the centres of a fit
     *,
+    # how much work may be done; "quick" takes some hundredths of a second and leaves out expensive kinds
     effort: Effort = "default",
+    # Work in distances of eight columns, in place of `effort`; about a hundred million take a second. The result
+    # depends on it, never on the clock.
     budget: float | None = None,
 ) -> LowerBound:
     r"""Return a lower bound on :math:`\min_C \sum_i w_i \min_j |x_i - c_j|^2` over all sets of k centres.
@@ -80,28 +83,7 @@ def kmeans_lower_bound(
     one column only, the bound is the optimum, by dynamic programming. What rounding may have
     added is subtracted, by bounds on the error of sums and factorisations in float64 (not by interval arithmetic).
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-        Finite; float32 points are taken as they are.
-    weights : ndarray of shape (n,), optional
-        Positive.
-    centres : ndarray of shape (k, d)
-        The centres of a fit.
-    effort : {"quick", "fast", "default", "tight"}
-        How much work may be done; "quick" takes some hundredths of a second and leaves out expensive kinds.
-    budget : float, optional
-        Work in distances of eight columns, in place of `effort`; about a hundred million take a second. The result
-        depends on it, never on the clock.
-
-    Returns
-    -------
-    LowerBound
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit together or `effort` is not known.
+    Raises ValueError if the arrays do not fit together or `effort` is not known.
     """
     x = np.ascontiguousarray(points, dtype=np.float64)
     c = np.ascontiguousarray(centres, dtype=np.float64)

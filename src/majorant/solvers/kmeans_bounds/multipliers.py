@@ -52,29 +52,15 @@ class DualValue:
 
 def largest_cover(
     problem: BoundProblem,
-    multipliers: Array,
-    tolerance: float,
-    work: Work,
-    known: Array | None = None,
+    multipliers: Array,  # (n,)
+    tolerance: float,  # width at which the search ends
+    work: Work,  # remaining work; when it is used up the search ends with a wider enclosure
+    known: Array | None = None,  # (m, d): places where :math:`h` is large
     *,
-    at_most: float = np.inf,
-    enough: float = np.inf,
+    at_most: float = np.inf,  # largest work of this search
+    enough: float = np.inf,  # the search ends once a larger cover than this is found
 ) -> Cover:
     r"""Enclose the largest value of :math:`h` by branch and bound.
-
-    Parameters
-    ----------
-    multipliers : ndarray of shape (n,)
-    tolerance : float
-        Width at which the search ends.
-    work : Work
-        Remaining work; when it is used up the search ends with a wider enclosure.
-    known : ndarray of shape (m, d), optional
-        Places where :math:`h` is large.
-    at_most : float
-        Largest work of this search.
-    enough : float
-        The search ends once a larger cover than this is found.
 
     References
     ----------

@@ -68,20 +68,16 @@ class BoundProblem:
         return make_problem(self.points[rows], self.weights[rows], self.centres, rotate=False)
 
 
-def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *, rotate: bool = True) -> BoundProblem:
-    """Move points and centres to the coordinates of the bounds.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-    weights : ndarray of shape (n,)
-        Positive.
-    centres : ndarray of shape (k, d)
-        In the units of `points`. They are replaced by the means of their points, and those without points by the points
-        farthest from their centres; better centres can only improve the bound.
-    rotate : bool
-        Whether to rotate to principal axes.
-    """
+def make_problem(
+    points: NDArray[Any],  # (n, d)
+    weights: Array,  # (n,): positive
+    # (k, d): In the units of `points`. They are replaced by the means of their points, and those without points by the
+    # points farthest from their centres; better centres can only improve the bound.
+    centres: NDArray[Any],
+    *,
+    rotate: bool = True,  # whether to rotate to principal axes
+) -> BoundProblem:
+    """Move points and centres to the coordinates of the bounds."""
     x = np.array(points, dtype=np.float64, order="C")
     c = np.array(centres, dtype=np.float64, order="C")
     share = weights / weights.sum()

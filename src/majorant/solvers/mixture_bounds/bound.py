@@ -57,12 +57,16 @@ class UpperBound:
 
 
 def mixture_upper_bound(
-    points: NDArray[Any],
-    weights: NDArray[np.float64] | None,
+    points: NDArray[Any],  # (n, d): finite
+    weights: NDArray[np.float64] | None,  # (n,): nonnegative, not all zero
+    # (d, d): S: symmetric, positive definite, in the units of the points; or its diagonal, where the rest is zero
     floor: NDArray[np.float64],
     *,
+    # The log-likelihood of a fit, which determines when the bound is close enough. The bound holds for any value.
     reached: float = -np.inf,
-    effort: Effort = "default",
+    effort: Effort = "default",  # amount of work: some tenths of a second, some seconds, or some minutes
+    # Number of multiplications in place of `effort`; about a billion take a second. The result depends on it, never on
+    # the clock.
     budget: float | None = None,
 ) -> UpperBound:
     r"""Return an upper bound on the log-likelihood of every Gaussian mixture with covariances at least S.
@@ -77,30 +81,7 @@ def mixture_upper_bound(
     maximum over t is enclosed by branch and bound (a valid bound even if it is stopped), in coordinates in which S is
     the identity. A bound on rounding errors is added (not by interval arithmetic).
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-        Finite.
-    weights : ndarray of shape (n,), optional
-        Nonnegative, not all zero.
-    floor : ndarray of shape (d, d) or (d,)
-        S: symmetric, positive definite, in the units of the points; or its diagonal, where the rest is zero.
-    reached : float
-        The log-likelihood of a fit, which determines when the bound is close enough. The bound holds for any value.
-    effort : {"fast", "default", "tight"}
-        Amount of work: some tenths of a second, some seconds, or some minutes.
-    budget : float, optional
-        Number of multiplications in place of `effort`; about a billion take a second. The result depends on it, never
-        on the clock.
-
-    Returns
-    -------
-    UpperBound
-
-    Raises
-    ------
-    ValueError
-        If the arrays do not fit together, `floor` is not positive definite, or `effort` is not known.
+    Raises ValueError if the arrays do not fit together, `floor` is not positive definite, or `effort` is not known.
 
     References
     ----------
@@ -129,12 +110,15 @@ def mixture_upper_bound(
 
 
 def regressions_upper_bound(
+    # (n, p): an orthonormal design, by the weights, of distinct rows in canonical order; the constant is a combination
+    # of its columns
     z: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    noise: float,
-    features: NDArray[np.float64],
+    y: NDArray[np.float64],  # (n,): centred, so that rounding errors are small
+    weights: NDArray[np.float64],  # (n,): positive
+    noise: float,  # s, positive
+    features: NDArray[np.float64],  # (n, q): features of which z are combinations
     *,
+    # `reached`, `effort`, `budget`: as for `mixture_upper_bound`
     reached: float = -np.inf,
     effort: Effort = "default",
     budget: float | None = None,
@@ -144,22 +128,6 @@ def regressions_upper_bound(
     As `mixture_upper_bound`, with :math:`N(y_i; z_i^T c, s^2)` in place of :math:`N(x_i; t, S)`: a line with more noise
     is a mixture of lines with noise s that are parallel to it, since lines have an intercept. All coefficients c are
     searched, however large: lines are rays (t, u) with c = u / t, in boxes.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, p)
-        An orthonormal design, by the weights, of distinct rows in canonical order; the constant is a combination of its
-        columns.
-    y : ndarray of shape (n,)
-        Centred, so that rounding errors are small.
-    weights : ndarray of shape (n,)
-        Positive.
-    noise : float
-        s, positive.
-    features : ndarray of shape (n, q)
-        Features of which z are combinations.
-    reached, effort, budget
-        As for `mixture_upper_bound`.
     """
     with one_thread():
         return _bound(line_bumps(z, y, weights, noise, features), reached, _PLANS[effort], budget)

@@ -137,18 +137,14 @@ class GaussianBumps(Bumps):
         return _kernels.bump_search(self.rows, heights, tolerance)
 
 
-def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
-    r"""Return the points in coordinates in which the matrix `floor` is the identity.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, d)
-    weights : ndarray of shape (n,)
-        Positive.
-    floor : ndarray of shape (d, d) or (d,)
-        Symmetric, positive definite; or its diagonal, the others zero, in which case no table of columns by columns is
-        made where there are fewer points.
-    """
+def whitened(
+    points: Array,  # (n, d)
+    weights: Array,  # (n,): positive
+    # (d, d): symmetric, positive definite; or its diagonal, the others zero, in which case no table of columns by
+    # columns is made where there are fewer points
+    floor: Array,
+) -> GaussianBumps:
+    r"""Return the points in coordinates in which the matrix `floor` is the identity."""
     n_columns = points.shape[1]
     share = weights / weights.sum()
     variances = floor if floor.ndim == 1 else np.diag(floor)

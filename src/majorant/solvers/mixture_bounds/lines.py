@@ -89,21 +89,14 @@ class LineBumps(Bumps):
         return _search(self.z, self.y, heights, features, tolerance)
 
 
-def line_bumps(z: Array, y: Array, weights: Array, noise: float, features: Array) -> LineBumps:
-    """Return the rows in units of the least noise.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, p)
-        A design that is orthonormal under the weights; the constant is a combination of its columns.
-    y : ndarray of shape (n,)
-    weights : ndarray of shape (n,)
-        Positive.
-    noise : float
-        The smallest standard deviation of the noise, in units of y.
-    features : ndarray of shape (n, q)
-        Features of which z are combinations.
-    """
+def line_bumps(
+    z: Array,  # (n, p): a design that is orthonormal under the weights; the constant is a combination of its columns
+    y: Array,  # (n,)
+    weights: Array,  # (n,): positive
+    noise: float,  # the smallest standard deviation of the noise, in units of y
+    features: Array,  # (n, q): features of which z are combinations
+) -> LineBumps:
+    """Return the rows in units of the least noise."""
     rows = np.column_stack((z, y / noise))
     log_peak = -0.5 * float(np.log(2 * np.pi)) - float(np.log(noise))
     # Lines whose fits stay within ten times the reach of y; steeper ones are near few rows.

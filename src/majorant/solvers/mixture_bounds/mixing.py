@@ -61,18 +61,13 @@ class Aim:
         return 1e-3 + 0.5 * self.share * max(far, 0.0)
 
 
-def best_mixing(bumps: Bumps, work: float, aim: Aim, start: Mixing | None = None) -> tuple[Mixing, float]:
-    """Return a mixing distribution whose likelihood is within the tolerance of the highest, and the work done.
-
-    Parameters
-    ----------
-    work : float
-        Approximate number of multiplications allowed.
-    aim : Aim
-        The search ends once no known place can raise the likelihood by more than its tolerance.
-    start : Mixing, optional
-        Mixing distribution to start from: its atoms and peaks.
-    """
+def best_mixing(
+    bumps: Bumps,
+    work: float,  # approximate number of multiplications allowed
+    aim: Aim,  # the search ends once no known place can raise the likelihood by more than its tolerance
+    start: Mixing | None = None,  # mixing distribution to start from: its atoms and peaks
+) -> tuple[Mixing, float]:
+    """Return a mixing distribution whose likelihood is within the tolerance of the highest, and the work done."""
     spent, total = 0.0, bumps.total
     coarse, cell = bumps.in_cells(MOST_POINTS) if len(bumps.rows) > MOST_POINTS else (None, None)
     if start is None and coarse is not None:

@@ -85,26 +85,16 @@ class BagSet:
         return self.chunks(shares, n_jobs)
 
     def scores(
-        self, at: slice, w: Vector, *, own: bool = False
+        self,
+        at: slice,  # the bags to score
+        w: Vector,  # (n_classes * (n_features + 1),)
+        *,
+        own: bool = False,  # whether to return the third table
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
         """Score some bags.
 
-        Parameters
-        ----------
-        at : slice
-            The bags to score.
-        w : ndarray of shape (n_classes * (n_features + 1),)
-        own : bool, default=False
-            Whether to return the third table.
-
-        Returns
-        -------
-        best : ndarray of shape (bags, n_classes)
-            Highest score of every class.
-        where : ndarray of shape (bags, n_classes)
-            First row of the bag with that score.
-        own : ndarray of shape (bags, n_states), or None
-            Scores of all rows for the bag's own class, -inf where there is no row.
+        Returns `best` (bags, n_classes), highest score of every class; `where` (bags, n_classes), first row of the bag
+        with that score; `own` (bags, n_states), scores of all rows for the bag's own class, -inf where there is no row.
         """
         n = at.stop - at.start
         best, where = np.empty((n, self.n_classes)), np.empty((n, self.n_classes), dtype=np.int32)

@@ -114,17 +114,13 @@ class BoundRequest:
 Visit = Callable[[int, Plane], None]
 
 
-def exact_pass(problem: StructuralProblem, w: Vector, shares: Vector, visit: Visit | None = None) -> Cut:
-    """Compute the cut at `w`; `visit` is called with the plane of every sample of positive share.
-
-    Parameters
-    ----------
-    problem : StructuralProblem
-    w : ndarray of shape (dim,)
-    shares : ndarray of shape (n_samples,)
-        Samples with share zero are skipped.
-    visit : callable, optional
-    """
+def exact_pass(
+    problem: StructuralProblem,
+    w: Vector,  # (dim,)
+    shares: Vector,  # (n_samples,): samples with share zero are skipped
+    visit: Visit | None = None,
+) -> Cut:
+    """Compute the cut at `w`; `visit` is called with the plane of every sample of positive share."""
     quicker = getattr(problem, "exact_pass", None)
     if quicker is not None and visit is None:
         cut: Cut = quicker(w, shares)
