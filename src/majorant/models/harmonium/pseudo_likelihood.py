@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Loss, Marginal, Parameters, Seen
-from majorant.models.harmonium.structure import Conditionals, Structure
+from majorant.models.harmonium.structure import Conditionals
 from majorant.solvers.logistic import positions, softplus_and_minus_sigmoid
 
 Array = NDArray[np.float64]
@@ -213,26 +213,27 @@ class BlockView:
             m += table @ self.theta.weights[rows]
         return np.asarray(m)
 
-    def structures(self, block: Block) -> Iterator[tuple[Structure, slice, Any]]:
-        """Yield each structured view with its rows of W and its data, the last columns of a block."""
-        columns = block.columns[len(block.columns) - len(self.structured) :]
-        for (structure, rows), data in zip(self.structured, columns, strict=True):
-            yield structure, rows, data
+    def structures(self, block: Block) -> list[tuple[LinearOperator, Any]]:
+        """Return features and cells of each structured view, the last columns of a block; they are kept beside it."""
+        known = block.derived.get("structures")
+        if known is None or known[0] is not block.columns:
+            columns = block.columns[len(block.columns) - len(self.structured) :]
+            views = zip(self.structured, columns, strict=True)
+            read = [(structure.table(data), structure.cells(data)) for (structure, _), data in views]
+            block.derived["structures"] = known = (block.columns, read)
+        return list(known[1])
 
     def tables(self, block: Block) -> Iterator[tuple[LinearOperator, slice]]:
-        """Yield the features of each structured view, kept beside the rows, with its rows of W."""
-        known = block.derived.get("tables")
-        if known is None or known[0] is not block.columns:
-            tables = [structure.table(data) for structure, _, data in self.structures(block)]
-            block.derived["tables"] = known = (block.columns, tables)
-        yield from zip(known[1], (rows for _, rows in self.structured), strict=True)
+        """Yield the features of each structured view, with its rows of W."""
+        for (table, _), (_, rows) in zip(self.structures(block), self.structured, strict=True):
+            yield table, rows
 
     def _structured(self, block: Block, m: Array) -> list[Conditionals]:
         """Return the conditionals of each structured view."""
         theta = self.theta
         return [
-            structure.conditionals(data, m, theta.weights[rows], theta.intercept[rows], block.weights)
-            for structure, rows, data in self.structures(block)
+            structure.conditionals(cells, m, theta.weights[rows], theta.intercept[rows], block.weights)
+            for (_, cells), (structure, rows) in zip(self.structures(block), self.structured, strict=True)
         ]
 
     def values(self, block: Block) -> tuple[float, float]:

@@ -63,7 +63,7 @@ class Conditionals:
     of_intercept: Array  # (width,): its derivative in the linear terms
     # (width, width): symmetric correction of the derivative in J beyond ``residual' features``: a cell does not predict
     # itself
-    own: Any
+    own: LinearOperator
 
 
 class Structure(Protocol):
@@ -106,7 +106,10 @@ class Structure(Protocol):
     def features_of(self, cells: Array) -> Array:
         """Return the features of rows of `length` cells a node, from their cells."""
 
-    def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
+    def cells(self, data: Any) -> Any:
+        """Return what `conditionals` reads of rows, whatever the parameters: it is kept beside them."""
+
+    def conditionals(self, cells: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
         """Return the conditionals of all cells; `w` are weights of rows."""
 
     def rates(self, features: Array) -> Array:
@@ -226,11 +229,14 @@ class ChainStructure:
         """Arrange values of the cells of all chains as an array of shape (n, length, n_nodes)."""
         return np.ascontiguousarray(states.reshape(n, self.n_nodes, self.length).transpose(0, 2, 1))
 
-    def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
+    def cells(self, data: Any) -> Any:
+        return data
+
+    def conditionals(self, cells: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
         # Cells that are off and whose neighbours are off are summed by word, all others by configuration.
-        n, words = data.shape[0], self.n_nodes
-        entries = data.tocoo()
-        is_cell = entries.col < data.shape[1] - 1
+        n, words = cells.shape[0], self.n_nodes
+        entries = cells.tocoo()
+        is_cell = entries.col < cells.shape[1] - 1
         length: Array = np.zeros(n)
         length[entries.row[~is_cell]] = entries.data[~is_cell]
         row, count = entries.row[is_cell], entries.data[is_cell]
@@ -266,7 +272,7 @@ class ChainStructure:
         places = [nodes, nodes, couplings, couplings], [nodes, couplings, nodes, couplings]
         of_own = _assembled(self.width, *places, [own[0], own[1], own[1], own[2]])
         residual = _factor([e * root[:, None], pairs * root[:, None]], self.turn)
-        return Conditionals(value, residual, of_intercept, self.turn.T @ of_own @ self.turn)
+        return Conditionals(value, residual, of_intercept, _turned(of_own, self.turn))
 
 
 @value_class
@@ -387,48 +393,73 @@ class GraphStructure:
             colour[i] = next(c for c in range(self.n_nodes) if c not in taken)
         return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]
 
-    def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
+    def cells(self, data: Any) -> _ActedCells:
+        row, end = self._acting(data)
+        edge, at = self._ends[2][end], row * self.n_nodes + self._ends[0][end]
+        acted = np.zeros(data.shape[0] * self.n_nodes, dtype=bool)
+        acted[at] = True
+        flat = np.flatnonzero(acted)
+        number = np.searchsorted(flat, at)
+        on = positions(data)
+        acted[:] = False
+        acted[on] = True
+        acting = sparse.csr_matrix((np.ones(len(edge)), (number, edge)), shape=(len(flat), len(self.edges)))
+        starts = np.searchsorted(row, np.arange(data.shape[0] + 1))
+        return _ActedCells(data, on, flat, 0.5 - acted[flat], acting, number, edge, starts)
+
+    def conditionals(
+        self, cells: _ActedCells, m: Array, weights: Array, intercept: Array, w: Array | None
+    ) -> Conditionals:
         # Cells without a neighbour that is on are like bits without edges; each other one, with those that act on it.
-        n, nodes, edges = data.shape[0], self.n_nodes, len(self.edges)
+        n, nodes, edges = cells.data.shape[0], self.n_nodes, len(self.edges)
+        row, node = np.divmod(cells.flat, nodes)
+        ones, acting, half = cells.data.indices, cells.acting, cells.half
         weights = self.turn @ weights
         wn, a = weights[:nodes], intercept[:nodes]
         q = np.einsum("ik,ik->i", wn, wn)
         eta = m @ wn.T
         eta += a + q / 2
-        on = positions(data)
-        eta.ravel()[on] -= q[data.indices]
-        is_on, acted = np.zeros((2, eta.size), dtype=bool)
-        is_on[on] = True
-        row, end = self._acting(data)
-        edge, flat = self._ends[2][end], row * nodes + self._ends[0][end]
-        acted[flat] = True
-        cells = np.flatnonzero(acted)
-        number = np.empty(eta.size, dtype=np.int32)
-        number[cells] = np.arange(len(cells), dtype=np.int32)
-        half = 0.5 - is_on[cells]
-        acting = sparse.csr_matrix((np.ones(len(edge)), (number[flat], edge)), shape=(len(cells), edges))
-        eta.ravel()[cells] += acting @ intercept[nodes:]
-        node = cells % nodes
+        eta.ravel()[cells.on] -= q[ones]
+        more = acting @ intercept[nodes:]
         if self.is_latent:
             change = acting @ weights[nodes:]
-            eta.ravel()[cells] += np.einsum("ik,ik->i", change, m[cells // nodes])
-            eta.ravel()[cells] += half * np.einsum("ik,ik->i", 2 * wn[node] + change, change)
+            more += np.einsum("ik,ik->i", change, m[row])
+            more += half * np.einsum("ik,ik->i", 2 * wn[node] + change, change)
+        eta.ravel()[cells.flat] += more
         shares = np.ones(n) if w is None else w
-        value = float(np.repeat(shares, np.diff(data.indptr)) @ eta.ravel()[on])
+        value = float(np.repeat(shares, np.diff(cells.data.indptr)) @ eta.ravel()[cells.on])
         softplus, e = softplus_and_minus_sigmoid(eta)
         value -= float(shares @ softplus)
-        e.ravel()[on] += 1.0
+        e.ravel()[cells.on] += 1.0
         e *= shares[:, None]
-        pairs = sparse.csr_matrix((e.ravel()[flat], (row, edge)), shape=(n, edges))
-        own_back = e.sum(axis=0) / 2 - np.bincount(data.indices, e.ravel()[on], nodes)
+        of_cells = e.ravel()[cells.flat]
+        entries = of_cells[cells.number]
+        pairs = sparse.csr_matrix((entries, cells.edge, cells.starts), shape=(n, edges))
+        of_intercept = np.concatenate([e.sum(axis=0), np.bincount(cells.edge, entries, edges)])
+        own_back = of_intercept[:nodes] / 2 - np.bincount(ones, e.ravel()[cells.on], nodes)
         own: Any = sparse.diags_array(np.append(own_back, np.zeros(edges)), format="csr")
         if self.is_latent:
-            weighted = sparse.diags_array(e.ravel()[cells] * half) @ acting
-            crossing = sparse.csr_matrix((np.ones(len(cells)), (node, np.arange(len(cells)))), (nodes, len(cells)))
+            weighted = sparse.diags_array(of_cells * half) @ acting
+            crossing = sparse.csr_matrix((np.ones(len(node)), (node, np.arange(len(node)))), (nodes, len(node)))
             crossing = crossing @ weighted
             own = own + sparse.block_array([[None, crossing], [crossing.T, acting.T @ weighted]], format="csr")
-        of_intercept = np.concatenate([e.sum(axis=0), np.asarray(pairs.sum(axis=0)).ravel()])
-        return Conditionals(value, _factor([e, pairs], self.turn), of_intercept, self.turn.T @ own @ self.turn)
+        return Conditionals(value, _factor([e, pairs], self.turn), of_intercept, _turned(own, self.turn))
+
+
+@dataclass(frozen=True)
+class _ActedCells:
+    """Rows of bits, and their cells with a neighbour that is on, on which edges act."""
+
+    data: Any  # CSR (n_rows, n_nodes)
+    # positions, in the flat table, of the ones and of the cells
+    on: NDArray[np.intp]
+    flat: NDArray[np.intp]
+    half: Array  # 0.5 less the value of each cell
+    acting: Any  # CSR (n_cells, n_edges): the edges that act on each cell
+    # the cell and the edge of each of these, row by row, and where rows start
+    number: NDArray[np.intp]
+    edge: NDArray[np.intp]
+    starts: NDArray[np.intp]
 
 
 def _turn(width: int, nodes: NDArray[np.intp], couplings: NDArray[np.intp], entries: Array) -> Any:
@@ -441,6 +472,15 @@ def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Ar
     """Return a square sparse matrix from parts of its triplets."""
     places = np.concatenate(rows), np.concatenate(columns)
     return sparse.csr_matrix((np.concatenate(entries), places), shape=(width, width))
+
+
+def _turned(own: Any, turn: Any) -> LinearOperator:
+    """Return the symmetric ``turn.T @ own @ turn`` as a factor of products."""
+
+    def times(v: Array) -> Array:
+        return np.asarray(turn.T @ (own @ (turn @ v)))
+
+    return LinearOperator(own.shape, times, times, times, np.float64, times)
 
 
 def _factor(parts: list[Any], turn: Any, shares: Array | None = None, means: Array | None = None) -> LinearOperator:
