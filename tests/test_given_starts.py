@@ -10,6 +10,8 @@ import pytest
 
 import majorant as mj
 
+from .estimators import ESTIMATORS, make
+
 X = np.random.default_rng(3).normal(size=(60, 2)) + np.repeat([[0.0], [4.0]], 30, axis=0)
 STEPS = np.array([[0.9, 0.1], [0.1, 0.9]])
 GIVEN: dict[str, Callable[[Any], Any]] = {
@@ -38,3 +40,25 @@ def test_what_is_no_number_is_no_start(model: str, kind: str) -> None:
     start, error, words = WRONG[kind]
     with pytest.raises(error, match=words):
         GIVEN[model](start)
+
+
+ITEMS = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(float)
+WARM = [
+    (mj.GaussianMixture, {}, X),
+    (mj.GaussianMixture, {"beta": 0.9}, X),
+    (mj.LatentClassAnalysis, {}, ITEMS),
+    (mj.HiddenMarkovModel, {}, X),
+]
+
+
+@pytest.mark.parametrize(("cls", "settings", "rows"), WARM)
+def test_a_start_from_which_nothing_is_drawn_is_run_once(cls: type[Any], settings: dict[str, Any], rows: Any) -> None:
+    model = cls(2, n_init=3, warm_start=True, random_state=0, **settings).fit(rows)
+    assert model.fit(rows).search_.n_starts == 1
+    if cls is mj.GaussianMixture:
+        given = cls(2, n_init=3, means_init=[[0.0, 0.0], [4.0, 4.0]], **settings).fit(rows)
+        assert given.search_.n_starts == 1 and given.regular_
+
+
+def test_every_model_with_a_warm_start_is_tried() -> None:
+    assert {cls for cls in ESTIMATORS if "warm_start" in make(cls).get_params()} == {cls for cls, *_ in WARM}

@@ -381,3 +381,16 @@ def test_runs_without_gaps_are_those_of_the_complete_rows(covariance_type: Covar
     (there,) = run_em(u, None, [q], covariance_type, 1e-3, 6)
     np.testing.assert_allclose(values, there.log_likelihoods, rtol=1e-9)
     np.testing.assert_array_equal(before.density.floored[0], there.floored)
+
+
+def test_the_total_gaussian_takes_few_passes_where_entries_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that nearly depend on each other, and no row with all of them: plain EM would take over 2000."""
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(300, 20)) @ (draws.normal(size=(20, 20)) / np.sqrt(20) + 0.5 * np.eye(20))
+    x[draws.random(x.shape) < 0.3] = NAN
+    passes, seen = [], OnData.seen
+    monkeypatch.setattr(OnData, "seen", lambda self, theta: passes.append(1) or seen(self, theta))
+    rows = rows_in_memory(x, None, 1)
+    found = total_gaussian(rows.data, rows.variances)
+    assert len(passes) <= 300
+    assert np.linalg.eigvalsh(found.covariances[0])[0] > 1e-6  # as columns are not functions of each other

@@ -376,7 +376,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             given = replace(given, law=self._law_before(contest.mixture.law))
         if given.is_empty and self.init_params == "auto" and self.max_iter > 0:
             return []
-        n_starts = 1 if isinstance(self.n_init, str) or self.max_iter == 0 else int(self.n_init)
+        is_one = given.means is not None and self.bounds is None  # from given means nothing is drawn but bounds
+        n_starts = 1 if is_one or isinstance(self.n_init, str) or self.max_iter == 0 else int(self.n_init)
         seeds = draws.integers(2**31, size=n_starts).tolist()
         return list(chosen_starts(contest, self.init_params, given, seeds))
 

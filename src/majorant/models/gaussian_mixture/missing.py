@@ -7,6 +7,7 @@ import numpy as np
 from majorant.data.chunks import Chunks
 from majorant.densities.gaussian import Gaussian, normals
 from majorant.densities.gaussian_gaps import GaussianGaps, in_columns, mixture_in_rows
+from majorant.engine.descent import descend
 from majorant.engine.mixture import Mixture as Model
 from majorant.engine.mixture import OnData, Parameters
 from majorant.laws import Independent
@@ -20,10 +21,14 @@ direction in which they vary less cannot be told from one in which they do not v
 
 SETTLED = 1e-13
 """The total Gaussian is found when no parameter moves by more, in standard deviations of the columns."""
+PLAIN_STEPS, MOST_STEPS = 100, 1000
+"""Steps of EM until parameters rest, and extrapolated ones after them until little is left to gain."""
+ENOUGH = 1e-4
+"""Log-likelihood for each row that may be left to gain after the plain steps: more does nothing for coordinates."""
 
 
-def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL, *, max_iter: int = 2000) -> Mixture:
-    """Return the maximum-likelihood normal distribution of the observed entries: a mixture of one.
+def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL) -> Mixture:
+    """Return the maximum-likelihood normal distribution of the observed entries, or one nearly as likely.
 
     Parameters
     ----------
@@ -32,8 +37,6 @@ def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL, *, m
         Weighted variance of each column over its entries.
     kind : Covariance, default=FULL
         With diagonal covariances nothing is known of a missing entry but its column.
-    max_iter : int
-        Most steps of EM; they are the more, the more entries are missing.
 
     Returns
     -------
@@ -46,9 +49,11 @@ def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL, *, m
     density = GaussianGaps(Gaussian(kind, d, TOTAL_FLOOR), columns)
     on, one = OnData(Model(density, Independent(), 1), data), np.ones(1)
     theta = Parameters(normals([Mixture(one, np.zeros((1, d)), kind.identity(d)[None], kind.name)]), Weights(one[None]))
-    for _ in range(max_iter):  # until parameters rest: the likelihood is flat about them
+    for _ in range(PLAIN_STEPS):  # until parameters rest: the likelihood is flat about them
         old, theta = theta.density, on.moved(theta, on.seen(theta), one)
         moved = np.abs(theta.density.means - old.means).max(), np.abs(theta.density.covariances - old.covariances).max()
         if max(moved) <= SETTLED:
             break
+    else:  # where few rows have all entries, steps are slow, and may lead to a singular covariance
+        theta = descend(on, theta, tol=ENOUGH, max_iter=MOST_STEPS).theta
     return mixture_in_rows(density.model.mixture(theta.density, 0, one), columns)
