@@ -72,7 +72,7 @@ def test_a_row_without_any_cell_is_of_no_part(majorant: Callable[..., Any], tmp_
     birds = birds.with_columns(pl.when(pl.col("row") == 7).then(None).otherwise(pl.col("size")).alias("size"))
     birds.write_csv(tmp_path / "birds.csv")
     fit = ["fit", "gaussian-mixture", "birds.csv", "--features", "size,income", "--k", "2", "--no-report"]
-    assert "58 rows used, 2 left out" in majorant(*fit, "--out", "run").out
+    assert "58 rows used, 2 of 60 left out" in majorant(*fit, "--out", "run").out
     assert "58 rows, 2 left out" in majorant("predict", "run", "birds.csv", "--out", "p.csv").out
     for file in ("run/assignments.csv", "p.csv"):
         assert set(range(1, 61)) - set(pl.read_csv(file)["row"]) == {3, 40}

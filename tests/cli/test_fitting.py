@@ -31,7 +31,7 @@ def test_left_out_columns_and_rows_are_named(majorant: Majorant, table: Path) ->
     answer = majorant(*FIT, "--drop-missing")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out.startswith(
-        "Table    plants.csv, 11 rows used, 1 left out for empty cells\n"
+        "Table    plants.csv, 11 rows used, 1 of 12 left out for empty cells\n"
         "Columns  left out, looks like an id: id\n"
         "         left out, text: name\n"
         '         empty cells: 1 in "width"\n'
@@ -365,7 +365,7 @@ def test_what_becomes_of_gaps_is_chosen_for_targets_too(
     for how in ("drop", "fit", "fail"):
         answer = majorant(*fit, "--missing", how, "--out", how)
         if how in used:
-            rows = f"t.csv, {used[how]} rows used, {40 - used[how]} left out for empty cells"
+            rows = f"t.csv, {used[how]} rows used, {40 - used[how]} of 40 left out for empty cells"
             assert rows in answer.out, (how, answer)
             following = " ".join(answer.out.partition("Next     majorant ")[2].split())
             assert majorant(*following.replace("NEW.csv", "t.csv").split(), "--force").status == 0, following

@@ -125,7 +125,7 @@ def test_rows_without_a_value_are_left_out_on_request(majorant: Majorant, table:
     answer = majorant(*COUNTS, *RUN)
     assert answer.status == 2 and 'values are missing in 1 row of t.csv, in "kind".' in answer.words
     answer = majorant(*COUNTS, *RUN, "--drop-missing")
-    assert answer.status == 0 and "119 rows used, 1 left out" in answer.out
+    assert answer.status == 0 and "119 rows used, 1 of 120 left out" in answer.out
     assert 5 not in pl.read_csv("run/assignments.csv")["row"]
     table[:9].with_columns(kind=pl.Series([None, *"aabbcaab"])).drop("y").write_csv("new.csv")
     answer = majorant("predict", "run", "new.csv", "--out", "p.csv", "--drop-missing")

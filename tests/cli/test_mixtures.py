@@ -173,5 +173,5 @@ def test_empty_cells_are_left_in_and_counted(majorant: Majorant, with_gaps: np.n
 
 def test_rows_with_empty_cells_can_be_left_out(majorant: Majorant, with_gaps: np.ndarray) -> None:
     answer = majorant(*FIT, "--k", "2", "--drop-missing", "--standardise")
-    assert answer.out.startswith("Table    t.csv, 57 rows used, 3 left out for empty cells\n")
+    assert answer.out.startswith("Table    t.csv, 57 rows used, 3 of 60 left out for empty cells\n")
     assert majorant("report", "run").status == 0

@@ -218,7 +218,7 @@ def test_views_that_rows_or_a_whole_table_lack(majorant: Majorant, table: pl.Dat
     assert answer.status == 2
     assert 'row 1 of t.csv lacks "x1", but has other columns of the view "sizes": a row has a view' in answer.words
     answer = majorant(*FIT, *RUN, "--drop-missing")
-    assert answer.status == 0 and "55 rows used, 5 left out" in answer.out
+    assert answer.status == 0 and "55 rows used, 5 of 60 left out" in answer.out
     table.with_columns(pl.when(first).then(None).otherwise(c).alias(c) for c in ("colour", "grade")).write_csv("t.csv")
     answer = majorant(*FIT, *RUN, "--force")
     assert answer.status == 0 and "10 of 480 cells are empty" in answer.out and "A global optimum" in answer.out

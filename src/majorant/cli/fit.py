@@ -98,39 +98,32 @@ class FittedRun:
             return None
         return float(self.estimator.score(self.frame, self.matrix.target, sample_weight=self.matrix.weights))
 
-    @cached_property
-    def lacks_covariate(self) -> NDArray[np.bool_]:
-        """Whether the model leaves out a row of the matrix, as it lacks a covariate."""
-        given = self.matrix.covariates
-        if given is None:
-            return np.zeros(len(self.matrix.rows), dtype=bool)
-        return np.asarray(given.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy())
-
     @property
     def n_used(self) -> int:
         """Rows of the fit."""
-        return int((~self.lacks_covariate).sum())
+        return len(self.matrix.rows)
 
     @property
     def n_left_out(self) -> int:
-        """Rows of the table that were left out, by the model too."""
-        return self.matrix.n_left_out + int(self.lacks_covariate.sum())
+        """Rows of the table that were left out."""
+        return self.matrix.n_left_out
+
+    @property
+    def n_without_covariate(self) -> int:
+        """Rows of the table that were left out as they lack a covariate."""
+        given = self.table.frame.select(self.columns.covariates)
+        return int(given.select(pl.any_horizontal(pl.all().is_null())).sum().item()) if given.width else 0
 
     @cached_property
     def n_missing(self) -> int:
         """Empty cells of the rows of the fit."""
-        return int(np.isnan(self.values_used).sum())
+        return int(np.isnan(self.matrix.values).sum())
 
     @property
     def needs_complete_rows(self) -> bool:
         """Whether rows with empty cells were left out, as they must be of new tables."""
         takes_gaps = self.request.missing != "drop" and allows_missing(self.estimator)
         return self.matrix.n_left_out > 0 and not takes_gaps
-
-    @property
-    def values_used(self) -> NDArray[np.float64]:
-        """The cells of the rows of the fit."""
-        return self.matrix.values[~self.lacks_covariate]
 
     @cached_property
     def effects(self) -> Any:
@@ -334,7 +327,7 @@ def _by_columns(
     others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
 
-    def matrix_of(columns: Columns) -> tuple[Matrix, list[str]]:
+    def matrix_of(columns: Columns) -> Matrix:
         drop, leaves_out = request.missing == "drop", request.leaves_out
         return matrix_for(estimator, table, columns, drop, leaves_out=leaves_out, has_labels=has_labels)
 
@@ -345,7 +338,7 @@ def _by_columns(
         views = read_views(request.views, table, others)
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
-        return columns, *matrix_of(columns)
+        return columns, matrix_of(columns), []
     later = request.later(table.frame.columns)
     covariates = () if later.covariates else request.covariates
     columns = Columns((), covariates=covariates, labels=request.component_labels, later=later)
@@ -358,7 +351,7 @@ def _by_columns(
         columns = replace(columns, features=choose_items(table, asked, others, text), weights=request.weights)
         _set_ordinal(estimator, request.reading.orders(table.frame), columns.features)
         check_covariates(columns)
-        return columns, *matrix_of(columns)
+        return columns, matrix_of(columns), []
     if card.in_order:
         roles = [name for name in (request.time, request.sequence) if name is not None]
         columns = Columns(
@@ -377,9 +370,9 @@ def _by_columns(
         bag=request.bag,
     )
     check_covariates(columns)
-    matrix, said = matrix_of(columns)
+    matrix = matrix_of(columns)
     check_bags(table, columns, matrix)
-    return columns, matrix, said
+    return columns, matrix, []
 
 
 def _set_ordinal(estimator: Any, orders: Mapping[str, Any], features: Sequence[str]) -> None:

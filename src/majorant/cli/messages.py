@@ -52,10 +52,13 @@ def table_lines(run: Any) -> list[str]:
     ]
     added = f", {run.n_added} of them added for times that lack" if run.n_added else ""
     used = f"{counted(run.n_used, 'row')}{''.join(within)} used{added}"
-    why = " for empty cells" if run.n_left_out else ""
-    lines = labelled("Table", f"{run.table.name}, {used}, {run.n_left_out} left out{why}")
+    left_out = f"{run.n_left_out} left out"
+    if run.n_left_out:
+        of_covariates = f" ({run.n_without_covariate} in covariates)" if run.n_without_covariate else ""
+        left_out = f"{run.n_left_out} of {run.n_used + run.n_left_out} left out for empty cells{of_covariates}"
+    lines = labelled("Table", f"{run.table.name}, {used}, {left_out}")
     if run.n_missing:
-        cells = f"{run.n_missing} of {run.values_used.size} cells"
+        cells = f"{run.n_missing} of {matrix.values.size} cells"
         lines += labelled("", f"{cells} {'is' if run.n_missing == 1 else 'are'} empty: left in, and not filled in")
     n_only_time = int(np.isnan(matrix.values).all(axis=1).sum()) if run.card.in_order else 0
     if n_only_time:

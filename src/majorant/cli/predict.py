@@ -113,7 +113,7 @@ def _predicted(
         matrix, frame, said = series_of(estimator, recipe, table, drop_missing)
     else:
         _check_columns(table, columns)
-        matrix, _ = matrix_for(estimator, table, columns, drop_missing, leaves_out=drop_missing, is_new=True)
+        matrix = matrix_for(estimator, table, columns, drop_missing, leaves_out=drop_missing, is_new=True)
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):
         found = assigned_rows(estimator, frame, matrix, True, before)

@@ -46,7 +46,7 @@ def rewrite_report(folder: Path) -> Path:
         matrix = complete_rows(table, needed, drop_missing=True).matrix(formula, weights)
     else:
         has_labels = card_of(estimator).kind == "classification"
-        matrix, _ = matrix_for(
+        matrix = matrix_for(
             estimator, table, recipe.columns, recipe.drop_missing, leaves_out=True, has_labels=has_labels
         )
     path = folder / REPORT

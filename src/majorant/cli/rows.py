@@ -23,10 +23,10 @@ def matrix_for(
     leaves_out: bool,
     has_labels: bool = False,
     is_new: bool = False,
-) -> tuple[Matrix, list[str]]:
-    """Return the rows of a table as a model takes them, and a sentence on those that lack a covariate.
+) -> Matrix:
+    """Return the rows of a table as a model takes them, without those that lack a covariate.
 
-    These are left out, unless the model has a rule of its own, ``missing``, and is given all rows.
+    New rows that lack one stay, where the model has a rule for them, ``missing``.
 
     Parameters
     ----------
@@ -52,22 +52,20 @@ def matrix_for(
         return build_matrix(part, columns, keeps_missing, leaves_out, has_labels, is_new)
 
     if not columns.covariates:
-        return build(table), []
-    if hasattr(estimator, "missing"):
+        return build(table)
+    if is_new and hasattr(estimator, "missing"):
         for name in columns.covariates:
             check_there(table, name)
         matrix = build(table)
-        return replace(matrix, covariates=table.frame.select(columns.covariates)[matrix.rows - 1]), []
+        return replace(matrix, covariates=table.frame.select(columns.covariates)[matrix.rows - 1])
     used = complete_rows(table, columns.covariates, drop_missing=True)
     matrix = build(used.table)
-    matrix = replace(
+    return replace(
         matrix,
         rows=used.rows[matrix.rows - 1],
         n_left_out=matrix.n_left_out + used.n_left_out,
         covariates=used.frame.select(columns.covariates)[matrix.rows - 1],
     )
-    said = f"Rows that lack a covariate are left out: {used.n_left_out}."
-    return matrix, [said] if used.n_left_out else []
 
 
 def check_covariates(columns: Columns) -> None:
