@@ -169,7 +169,7 @@ def test_a_summary_tells_the_unit_of_the_coefficients() -> None:
     x = counts((random.random(150) < 1 / (1 + np.exp((50 - gate[:, 0]) / 10))).astype(int))
     model = Gauged(2, random_state=0).fit(x, gating=gate)
     page = str(model.summary())
-    assert "gating coef, by sd from the mean" in page
+    assert "log odds by covariate" in page and "one standard deviation more" in page
     slope = model.gating_coef_[:, 1] / model.gating_scale_[0]
     level = model.gating_coef_[:, 0] - slope * model.gating_center_[0]
     odds = np.exp(level + gate * slope)

@@ -309,3 +309,16 @@ def test_a_round_has_fewer_starts_where_tables_are_wide(monkeypatch: pytest.Monk
     model = mj.LatentClassAnalysis(4, effort="fast", random_state=0).fit(X)
     assert model.search_.note.startswith("8 starts were compared")
     assert len({*zip(own.tolist(), model.predict(X).tolist(), strict=True)}) == 4
+
+
+def test_a_summary_of_many_answers_shows_those_that_tell_classes_apart() -> None:
+    random = np.random.default_rng(0)
+    z = random.random(300) < 0.4
+    table = pd.DataFrame({f"item_{j}": random.integers(0, 4, 300) for j in range(8)}).astype(str)
+    table["telling"] = np.where(random.random(300) < np.where(z, 0.9, 0.1), "yes", "no")
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(table)
+    spread = np.ptp(model.item_probabilities_, axis=0)
+    shown = model.summary().tables["item_probabilities"]
+    assert len(shown) == 20 < len(spread)
+    np.testing.assert_allclose(np.sort(np.abs(shown["1"] - shown["2"])), np.sort(spread)[-20:])
+    assert "The 20 of 34 item probabilities that differ most between the classes" in str(model.summary())

@@ -18,6 +18,7 @@ from majorant.summary import Column, Fact, Facts, Summary, Table, counted, part_
 
 MOST_SHOWN = 20
 """Components and numbers of each up to which a summary shows estimates."""
+GATING_TITLE = "log odds by covariate"
 
 
 def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Sequence[Section] = ()) -> Summary:
@@ -67,11 +68,25 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
         values = model._of_each(name, getattr(model, f"{name}_")).reshape(k, -1)
         if name in left_out:
             continue
-        if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
-            tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
+        width, title = values.shape[1], GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
+        is_long = width > MOST_SHOWN
+        if k > MOST_SHOWN or (is_long and not name.endswith("probabilities")):
+            tables.append(
+                f"{counted(width, 'number')} of each {part} are in {name}_, and in the report's table of estimates."
+            )
             continue
-        title = "gating coef, by sd from the mean" if name == "gating_coef" else name.replace("_", " ")
-        tables.append(Table(name, [Column(title, entries_of(model, name, values.shape[1])), *part_columns(values)]))
+        telling = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MOST_SHOWN])
+        entries = entries_of(model, name, width)
+        tables.append(Table(name, [Column(title, [entries[j] for j in telling]), *part_columns(values[:, telling])]))
+        if is_long:
+            most = f"The {MOST_SHOWN} of {width} {title} that differ most between the {plural_of(part)}"
+            tables.append(f"{most}; all are in {name}_, and in the report's table of estimates.")
+        if name == "gating_coef":
+            is_chain = np.ndim(model.gating_coef_) == 3
+            against = f"steps from each {part} against staying" if is_chain else f"each {part} against {part} 1"
+            tables.append(
+                f"Log odds of {against}, at the mean of all covariates and for one standard deviation more of one."
+            )
     return Section(plural_of(part).upper(), "", tuple(tables))
 
 
