@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,25 @@ def test_every_column_is_told(majorant: Callable[..., Any], tmp_path: Path) -> N
     assert "4 columns used, 4 left out." in page and "looks like an id" in page
     assert majorant("report", "run").status == 0
     assert Path("run/report.html").read_text("utf-8") == page
+
+
+def test_ids_are_no_columns_left_out_and_means_are_in_the_units_of_the_rows(
+    majorant: Callable[..., Any], tmp_path: Path
+) -> None:
+    birds = table().select("bird", "size", "income")
+    birds.write_csv(tmp_path / "birds.csv")
+    fit = ("fit", "kmeans", "birds.csv", "--id", "bird", "--standardise", "--force", "--out", "run", "--k")
+    for k in (2, 5, 9):
+        answer = majorant(*fit, str(k))
+        assert answer.status == 0 and "left out," not in answer.out and "--id" not in answer.out
+        page = Path("run/report.html").read_text("utf-8")
+        assert "3 columns used, 0 left out." in page
+        profile, parts = page.split('id="profiles"')[1].split("</section>")[0], pl.read_csv("run/assignments.csv")
+        mean = birds["size"].filter(parts["cluster"] == 1).mean()
+        shown = re.findall(r'<th scope="row">size</th><td class="number">([\d.]+)', profile)
+        assert [float(cell) for cell in shown] == ([pytest.approx(mean, abs=0.06)] if k < 9 else [])
+        assert ("<b>Explained</b>" in profile) == (">Explained</th>" in profile) == (k < 9)
+        assert ("<b>The table</b>" in profile) == (k < 9) and ("<small" in profile.split("<textarea")[0]) == (k == 2)
 
 
 def test_a_column_that_is_named_is_used(majorant: Callable[..., Any], tmp_path: Path) -> None:

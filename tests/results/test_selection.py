@@ -6,6 +6,7 @@ import json
 import math
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -381,3 +382,12 @@ def test_a_selection_tells_which_fit_of_how_many_goes_on(capfd: pytest.CaptureFi
         mj.select(mj.GaussianMixture(random_state=0), np.arange(9.0)[:, None] ** 2, n_components=[1, 2])
     said = capfd.readouterr().err
     assert "fit 1 of 2, k = 1" in said and "fit 2 of 2, k = 2" in said
+
+
+def test_the_caption_explains_the_columns_that_are_there_and_no_others() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    found = mj.select(mj.KMeans(random_state=0), X, n_components=[2, 3], criterion="silhouette")
+    there = [column.name for column in found.matrix().columns]
+    assert ("Stability" in found.caption) == ("stability" in there) and ("gap" in found.caption) == ("gap" in there)
+    bare = replace(found, candidates=tuple(replace(c, measures={}) for c in found.candidates))
+    assert "Stability" not in bare.caption and "gap" not in bare.caption and "Higher is better" in bare.caption

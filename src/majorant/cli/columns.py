@@ -32,16 +32,14 @@ def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tu
     for role in ("target", "weights", "bag", "time", "sequence"):
         name = getattr(columns, role)
         roles |= {} if name is None else {name: role}
-    roles |= columns.beside
+    roles |= columns.beside | dict.fromkeys(ids, "id")
     like_ids = id_columns(frame, frame.columns)
     copies = _copies(frame, [name for name in columns.features if name in frame.columns])
     found = []
     for name in frame.columns:
         is_left_out = name not in roles
         notes = []
-        if name in ids:
-            notes.append("an id")
-        elif name in like_ids:
+        if name in like_ids and name not in ids:
             notes.append("looks like an id" + ("" if is_left_out else "; --features can leave it out"))
         notes += _notes(frame[name], is_left_out=is_left_out)
         if name in copies:
@@ -110,11 +108,7 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
             by_reason.setdefault("; ".join(use.notes), []).append(use.name or '""')
     lines = [f"left out, {reason}: {listed(names)}" for reason, names in by_reason.items()]
     names = next(
-        (
-            use.name
-            for use in uses
-            if use.is_left_out and any(NAMES_ROWS in note for note in use.notes) and "an id" not in use.notes
-        ),
+        (use.name for use in uses if use.is_left_out and any(NAMES_ROWS in note for note in use.notes)),
         None,
     )
     if names is not None:

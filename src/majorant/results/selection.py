@@ -30,8 +30,9 @@ UNDETERMINED = "the rows do not determine its likelihood"
 
 CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
 _OF_SILHOUETTES = (
-    "Higher is better, 1 at most; it does not say whether there are clusters at all. Stability is the adjusted Rand "
-    "index under resampled rows, the gap what a quick bound leaves open."
+    "Higher is better, 1 at most; it does not say whether there are clusters at all.",
+    "Stability is the adjusted Rand index under resampled rows.",
+    "The gap is what a quick bound leaves open.",
 )
 _MARK = "The best is marked with a star."
 
@@ -129,7 +130,11 @@ class Selection:
     @property
     def caption(self) -> str:
         """Whether lower or higher is better, in a sentence."""
-        return _OF_SILHOUETTES if self.criterion == SILHOUETTE else CAPTION
+        if self.criterion != SILHOUETTE:
+            return CAPTION
+        shown = [column.name for column in self.matrix().columns]
+        first, *others = _OF_SILHOUETTES
+        return " ".join([first, *(of for name, of in zip(OF_CLUSTERINGS, others, strict=True) if name in shown)])
 
     def cost(self, candidate: Candidate) -> float:
         """Return the criterion with the sign by which lower is better."""

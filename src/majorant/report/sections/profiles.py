@@ -20,7 +20,7 @@ from majorant.report.table import Column, Table
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 
 MOST_FEATURES, MOST_FEATURES_IN_MAP = 20, 30
-MOST_PARTS, MOST_PARTS_IN_TABLE = 30, 10
+MOST_PARTS, MOST_PARTS_IN_TABLE, MOST_PARTS_ON_PAGE, MOST_WITH_SPREADS = 30, 10, 6, 4
 MOST_FEATURES_IN_COPIES = 100
 STEPS, STEP = 5, 0.4
 """Shades on either side of the mean, and standard deviations a shade."""
@@ -56,10 +56,10 @@ def profiles_section(partition: Partition) -> Section | None:
 
 
 def profiles_table(partition: Partition, parts: list[int]) -> Table:
-    """Return mean and standard deviation of each part on each feature, in the table's own units, for copying."""
+    """Return mean and standard deviation of each part on each feature, in the table's own units."""
     features = partition.ranked_features[:MOST_FEATURES_IN_COPIES]
     names = [partition.run.feature_names[feature] for feature in features]
-    means, spreads, texts = [], [], []
+    means, spreads, texts = list[list[float]](), list[list[float]](), list[list[str]]()
     for feature in features:
         means.append(partition.in_own_units(partition.centres[parts, feature], feature).tolist())
         spread_of = partition.in_own_units(partition.deviations_within[parts, feature], feature, spread=True)
@@ -70,11 +70,15 @@ def profiles_table(partition: Partition, parts: list[int]) -> Table:
     columns = [Column("Feature", names)]
     for place, part in enumerate(parts):
         head = f"{capital(partition.part)} {part + 1}"
-        for name, values, at in ((head, means, place), (f"{head} (SD)", spreads, len(parts) + place)):
-            of_one = [row[place] for row in values]
-            columns.append(Column(name, of_one, texts=[row[at] for row in texts], css="number"))
+        of_mean, of_spread = ([row[at] for row in texts] for at in (place, len(parts) + place))
+        beside = [f'{a} <small class="quiet">{b}</small>' for a, b in zip(of_mean, of_spread, strict=True)]
+        markup = beside if len(parts) <= MOST_WITH_SPREADS else []
+        css = "number" if place < N_COLOURS else "number wide-only"
+        columns.append(Column(head, [row[place] for row in means], texts=of_mean, markup=markup, css=css))
+        own = [row[place] for row in spreads]
+        columns.append(Column(f"{head} (SD)", own, texts=of_spread, css="number", where="copies"))
     columns.append(shares_column("Explained", partition.explained[features]))
-    return Table("profiles", columns, is_on_page=False)
+    return Table("profiles", columns, is_on_page=len(parts) <= MOST_PARTS_ON_PAGE)
 
 
 def shown_of(partition: Partition, n_shown: int) -> str:
@@ -337,7 +341,8 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
         reading += (
             f" Features run from the one that the {partition.parts} explain best to the one that they explain least."
         )
-    texts = [reading, _above_half(partition)]
+    in_table = len(partition.used) <= MOST_PARTS_ON_PAGE
+    texts = [reading, _above_half(partition)] if in_table else [reading]
     left_out = n_varying - n_shown
     if left_out:
         others = f"{counted(left_out, 'other')} {verb(left_out, 'is', 'are')} left out"
@@ -351,7 +356,13 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
         texts.append(
             f"{columns}, which {verb(turning, 'lies', 'lie')} on a circle, {verb(turning, 'is', 'are')} left out."
         )
-    texts.append("<b>The copies</b> below the figure hold means and standard deviations in the table\u2019s own units.")
+    if len(partition.used) <= MOST_WITH_SPREADS:
+        told = "The table</b> has means and, smaller, standard deviations in the units of the rows."
+    elif in_table:
+        told = "The table</b> has means in the units of the rows, its copies standard deviations too."
+    else:
+        told = "The copies</b> below the figure hold means and standard deviations in the units of the rows."
+    texts.append(f"<b>{told}")
     return texts
 
 

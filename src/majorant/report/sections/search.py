@@ -226,7 +226,7 @@ def _figures(search: SearchReport, n_kinds: int) -> str:
     figures = [
         (f"{search.noun.capitalize()}s", numbers.integer(search.n_starts), f"{n_kinds} kinds" if n_kinds > 1 else ""),
         (f"Distinct {search.ends[1]}", numbers.integer(search.n_distinct), ""),
-        ("Starts at the best", numbers.integer(search.n_hits), hit_share),
+        (f"{search.noun.capitalize()}s at the best", numbers.integer(search.n_hits), hit_share),
         ("Gap to the second", none if second is None else numbers.distance(second), share),
     ]
     return facts(figures, "four-figures")
