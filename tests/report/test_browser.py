@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import zlib
 from itertools import product
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_iris
 
+import majorant as mj
 from majorant.report import html_report, report
 
 from .chromium import BROWSER, FLAGS, browsing
@@ -217,7 +221,18 @@ def test_pages_are_drawn_in_both_schemes(tmp_path: Path, pages: list[Path], sche
         image.unlink()
 
 
-def test_a_page_can_be_printed(tmp_path: Path, pages: list[Path]) -> None:
-    document = tmp_path / "page.pdf"
-    browse(tmp_path, f"--print-to-pdf={document}", pages[0].as_uri())
-    assert document.read_bytes().startswith(b"%PDF")
+def signs_by_page(document: bytes) -> list[int]:
+    """How many signs of text each page of a printed document has."""
+    counts = []
+    for page in re.findall(rb"/Type /Page\b.*?/Contents (\d+) 0 R", document, re.DOTALL):
+        (content,) = re.findall(rb"\n%s 0 obj\n.*?stream\n(.*?)\nendstream" % page, document, re.DOTALL)
+        counts.append(sum(len(text) // 4 for text in re.findall(rb"<([0-9A-F]+)> Tj", zlib.decompress(content))))
+    return counts
+
+
+def test_a_printed_page_holds_more_than_a_heading(tmp_path: Path) -> None:
+    page, document, X = tmp_path / "page.html", tmp_path / "page.pdf", load_iris().data[:, :3]
+    page.write_text(mj.GaussianMixture(3, random_state=0).fit(X).report(X).html, encoding="utf-8")
+    browse(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={document}", page.as_uri())
+    signs = signs_by_page(document.read_bytes())
+    assert len(signs) > 4 and min(signs) > 80, signs
