@@ -78,6 +78,17 @@ def test_ids_are_no_columns_left_out_and_means_are_in_the_units_of_the_rows(
         assert ("<b>The table</b>" in profile) == (k < 9) and ("<small" in profile.split("<textarea")[0]) == (k == 2)
 
 
+def test_a_table_mostly_of_text_is_told_how_text_is_taken(majorant: Callable[..., Any], tmp_path: Path) -> None:
+    birds = table().select("sex", "size", pl.col("sex").alias("again"))
+    birds.write_csv(tmp_path / "birds.csv")
+    said = majorant("fit", "kmeans", "birds.csv", "--k", "2", "--out", "run").out.partition("Best SSE")[0]
+    assert "left out, text: sex, again" in said and "only 1 column of numbers is used" in said
+    done = majorant("fit", "kmeans", "birds.csv", "--k", "2", "--categorical", "one-hot", "--out", "all")
+    assert done.status == 0 and "only" not in done.out
+    named = majorant("fit", "kmeans", "birds.csv", "--k", "2", "--features", "size", "--out", "named")
+    assert named.status == 0 and "only" not in named.out
+
+
 def test_a_column_that_is_named_is_used(majorant: Callable[..., Any], tmp_path: Path) -> None:
     table().write_csv(tmp_path / "birds.csv")
     answer = majorant("fit", "kmeans", "birds.csv", "--k", "3", "--features", "sample,size", "--out", "run")
