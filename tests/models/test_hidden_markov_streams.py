@@ -157,3 +157,25 @@ def test_partitions_of_a_dask_frame_have_sequences_by_a_column() -> None:
         mj.HiddenMarkovModel(2).fit(frame[["a", "b"]], groups=torn)
     states = model.predict(frame[["a", "b"]], groups=frame["animal"])
     np.testing.assert_array_equal(states, whole.predict(table[["a", "b"]], groups=table["animal"]))
+
+
+@pytest.mark.parametrize("lags", [0, 1])
+@pytest.mark.parametrize("varies", [True, False])
+@pytest.mark.filterwarnings("ignore:Columns have no effect of their own")
+def test_a_column_that_is_the_same_in_a_sample_counts_where_it_varies_in_other_rows(
+    monkeypatch: pytest.MonkeyPatch, varies: bool, lags: int
+) -> None:
+    monkeypatch.setattr(stream, "SAMPLED", 60)
+    random, codes = np.random.default_rng(0), np.repeat(np.arange(5), 40)
+    x, found = random.normal(size=200), list[bool]()
+    for last in range(5):  # whichever the sample leaves out
+        rare = np.where(codes == last, random.normal(size=200), 3.0) if varies else np.full(200, 3.0)
+        X = np.column_stack([1 + 2 * x + 0.5 * rare + random.normal(size=200), x, rare])
+        model = mj.HiddenMarkovModel(1, emission="regression", lags=lags, random_state=0)
+        whole = mj.HiddenMarkovModel(1, emission="regression", lags=lags, random_state=0).fit(X, groups=codes)
+        model.fit(mj.open_rows(lambda X=X: [X[:80], X[80:]]), groups=codes)
+        np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-8)
+        errors = model.standard_errors(X, groups=codes), whole.standard_errors(X, groups=codes)
+        np.testing.assert_allclose(*(one["intercept"] for one in errors), rtol=1e-6)
+        found.append(np.isnan(errors[0]["coef"][0, -1]))
+    assert all(found) is not varies and any(found) is not varies

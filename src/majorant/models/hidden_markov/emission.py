@@ -75,7 +75,7 @@ class Emission:
         return self
 
     def completed(self, levels: Sequence[Array], gaps: Sequence[bool]) -> Self:
-        """Return the same, learned on a sample, with all values of each column of X, and whether cells are missing."""
+        """Return the same, learned on a sample, with what all rows have: values of columns or their ends, and gaps."""
         return self
 
     def read(self, X: Array, first: int = 0) -> tuple[Array, ...]:

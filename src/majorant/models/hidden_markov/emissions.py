@@ -125,7 +125,9 @@ class LinesEmission(Emission):
     def completed(self, levels: Sequence[Array], gaps: Sequence[bool]) -> Self:
         """Return the same; a column that is the same in all rows of a sample may vary in others."""
         assert self.scale is not None
-        return replace(self, scale=np.where(self.scale == WITHOUT_EFFECT, 1.0, self.scale))
+        varies = np.ones(len(self.scale), dtype=bool)  # lags lie between the target and the others
+        varies[len(varies) - len(levels) + 1 :] = [len(own) > 1 for own in levels[1:]]
+        return replace(self, scale=np.where(varies & (self.scale == WITHOUT_EFFECT), 1.0, self.scale))
 
     def _coded(self, x: Array) -> tuple[Array, ...]:
         assert self.centre is not None and self.scale is not None

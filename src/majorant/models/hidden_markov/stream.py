@@ -68,7 +68,7 @@ class SeriesStream:
         return values
 
     def looked_at(self, emissions: Sequence[Emission], names: Sequence[str] | None) -> tuple[list[Array], list[bool]]:
-        """Check all rows; return the values of columns of categories, and whether columns have missing cells."""
+        """Check all rows; return the values of columns, but for categories their ends, and whether some cells lack."""
         coded = [isinstance(one, CategoricalEmission) for one in emissions for _ in range(one.n_features)]
 
         def look(block: Block) -> list[tuple[Any, ...]]:
@@ -76,7 +76,8 @@ class SeriesStream:
             refuse_non_finite(x, block.first, True)
             for one in emissions:
                 one.check(x, block.first)
-            known = [np.unique(c[~np.isnan(c)]) if own else c[:0] for c, own in zip(x.T, coded, strict=False)]
+            given = zip((c[~np.isnan(c)] for c in x.T), coded, strict=False)
+            known = [np.unique(c) if own or not len(c) else np.array([c.min(), c.max()]) for c, own in given]
             w = np.ones(len(x)) if block.weights is None else block.weights
             differs = np.flatnonzero((np.diff(codes) == 0) & (np.diff(w) != 0))
             if len(differs):
