@@ -251,3 +251,24 @@ def test_no_number_of_steps_is_too_large(cls: type[Any]) -> None:
     y = target_of(cls, ROWS)
     endless = make(cls, max_iter=10**30).fit(ROWS, y)
     assert objective(endless) == objective(make(cls, max_iter=10**6).fit(ROWS, y))
+
+
+def test_near_means_beside_a_far_one_are_told_apart_where_the_covariance_is_shared() -> None:
+    """Components differ by what is linear in the row; squares hide a hundredth beside ten thousand."""
+    means, tied = np.array([[0.0, 0.0], [0.01, 0.0], [1e4, 0.0]]), np.array([[1.0, 0.3], [0.3, 2.0]])
+    mixture = mj.GaussianMixture.from_parameters([0.3, 0.3, 0.4], means, tied, covariance_type="tied")
+    even = np.full((3, 3), 1 / 3)
+    chain = mj.HiddenMarkovModel.from_parameters(
+        even[0], even, means=means, covariances=[tied] * 3, covariance_type="tied"
+    )
+    classes = mj.LatentClassAnalysis(3, items="normal", variances="shared", random_state=0).fit(
+        np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 15, axis=0) + ROWS[:45, :2] * 0.02
+    )
+    classes.normal_means_[:], classes.normal_variances_[:] = means, [1.0, 2.0]
+    angles = np.array([0.1, 1.0, 2.0, 3.0, 4.0])
+    ends = np.column_stack([np.cos(angles), np.sin(angles)])
+    far = np.concatenate([length * ends for length in (1e16, 1e20, 1e100, 1e250, 1.7e308)])
+    for model, beside in ((mixture, {}), (chain, {"groups": np.arange(len(far))}), (classes, {})):
+        nearest = [np.eye(3)[int(np.argmin(squares(model, row)))] for row in far]
+        np.testing.assert_array_equal(model.predict_proba(far, **beside), nearest)
+        assert np.isfinite(model.score_samples(far, **beside)).all()

@@ -19,6 +19,12 @@ FAR = 1e15
 NEAR = 1e8
 """Distance from the centre, in that of the farthest mean, from which on components are in the same order; squares have
 half their digits left there for what is linear in the row."""
+ROUNDING = 1e-12
+"""Differences of log densities, as a share of them, that are rounding; what is less likely differs by as much."""
+SURE = 40.0
+"""Difference of log densities from which on the less likely component has no share in a row."""
+FARTHEST = 1e200
+"""Multiple of a step at which a difference that is linear is looked at, at most."""
 LEAST_LOG_DENSITY = -float(np.finfo(np.float64).max) / 2
 """The log density of the nearest component where its square is no number."""
 
@@ -30,10 +36,13 @@ def told_apart(
     unit: Array,  # (d,)
     means: Array,  # (..., d): of the components, in these units, less the centre
     log_density: Callable[[Array], Table],  # given such rows, returns such a table
+    *,
+    is_shared: bool = False,  # whether components share their covariance
 ) -> Table:
     """Return log densities that are numbers and in order, however far rows are.
 
-    Of a far row the largest is kept, and the others keep their ratio to it nearer by, up to two.
+    Of a far row the largest is kept, and the others keep their ratio to it nearer by, up to two. With one
+    covariance they differ by what is linear in the row, which tells means apart that are near each other beside others.
     """
     if table.min(initial=0.0) >= -FAR:
         return table
@@ -47,11 +56,20 @@ def told_apart(
     length = np.nanmax(np.abs(away), axis=1, keepdims=True)
     nearest = NEAR * max(1.0, float(np.abs(means).max()))
     with np.errstate(over="ignore"):
-        is_far = (length * size > nearest).ravel()
+        distance = (length * size).ravel()
+    is_far = distance > nearest
     if not is_far.any():
         return table
-    far, near = far[is_far], log_density(nearest * away[is_far] / length[is_far])
-    top = top[:, :, far]
+    far, line = far[is_far], away[is_far] / length[is_far]
+    top, near = top[:, :, far], log_density(nearest * line)
     ratio = np.minimum(np.round(near / near.max(axis=1, keepdims=True), 13), 2.0)
+    if is_shared:
+        step = nearest / NEAR
+        here, there = log_density(0 * line), log_density(step * line)
+        slope = there - here
+        slope -= slope.max(axis=1, keepdims=True)
+        slope[slope > -ROUNDING * np.abs(there).max(axis=1, keepdims=True)] = 0.0
+        score = slope * np.minimum(distance[is_far] / step, FARTHEST) + here
+        ratio = np.where(score > score.max(axis=1, keepdims=True) - SURE, 1.0, np.maximum(ratio, 1 + ROUNDING))
     table[:, :, far] = np.where(top >= -FAR, table[:, :, far], np.fmax(top, LEAST_LOG_DENSITY) * ratio)
     return table

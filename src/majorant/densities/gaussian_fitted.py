@@ -12,7 +12,7 @@ from majorant.densities.far import told_apart
 from majorant.densities.gaussian import Gaussian, Normals
 from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Limits, Table
-from majorant.solvers.covariance_types import Covariance
+from majorant.solvers.covariance_types import TIED, Covariance
 
 
 class FittedGaussian(GaussianGaps):
@@ -47,7 +47,8 @@ class FittedGaussian(GaussianGaps):
             return log_density(theta, Block(0, (self.centre + self.unit * z,)))
 
         means = (theta.means - self.centre) / self.unit
-        return told_apart(log_density(theta, rows), rows.columns[0], self.centre, self.unit, means, near)
+        at, is_shared = (rows.columns[0], self.centre, self.unit, means, near), self.kind is TIED
+        return told_apart(log_density(theta, rows), *at, is_shared=is_shared)
 
     def fused_pass(
         self, theta: Normals, log_weights: Array, rows: Block, beta: float

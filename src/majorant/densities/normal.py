@@ -61,7 +61,8 @@ class Normal:
 
         with np.errstate(over="ignore", invalid="ignore"):
             table = self._of_standardised(theta, *self._standardised(rows))
-        return told_apart(table, rows.columns[0], self.center, self.scale, self._halves(theta)[0], near)
+        at = rows.columns[0], self.center, self.scale, self._halves(theta)[0], near
+        return told_apart(table, *at, is_shared=self.shared)
 
     def _of_standardised(self, theta: Array, z: Array, there: NDArray[Any]) -> Table:
         mean, v = (part.reshape(-1, self.d) for part in self._halves(theta))

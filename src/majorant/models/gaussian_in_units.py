@@ -15,7 +15,7 @@ from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Limits, Mixture, Table
 from majorant.models.gaussian_mixture.regularity import judge
 from majorant.models.gaussian_mixture.words import degeneracy
-from majorant.solvers.covariance_types import Covariance
+from majorant.solvers.covariance_types import TIED, Covariance
 from majorant.solvers.gaussian import Mixture as Components
 
 FLOOR = 1e-7
@@ -86,7 +86,8 @@ class GaussianInUnits:
             return self._of_standard(theta, Block(0, (z,)))
 
         table = self.plain_log_density(theta, rows)
-        return told_apart(table, rows.columns[0], self.centre, self.scale, theta.means, near)
+        at = rows.columns[0], self.centre, self.scale, theta.means, near
+        return told_apart(table, *at, is_shared=self.kind is TIED)
 
     def plain_log_density(self, theta: Normals, rows: Block) -> Table:
         """Return the log density of rows that are not too far out."""
