@@ -17,14 +17,27 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Bootstrap(Told):
-    """Parameters of refits, their components matched to the fit's."""
+    """Parameters of refits, their components matched to the fit's.
+
+    Attributes
+    ----------
+    kind : {"parametric", "case"}
+    n_resamples : int
+        Refits that were asked for.
+    n_failed : int
+        Of them, how many ended in an error; `failure` is the first.
+    n_degenerate : int
+        How many ended at a solution that is not regular. Neither these nor the failed ones count.
+    samples : dict of ndarray of shape (n_used, ...)
+        By the name of the parameter.
+    """
 
     kind: Literal["parametric", "case"]
-    n_resamples: int  # refits that were asked for
-    n_failed: int  # of them, how many ended in an error; `failure` is the first
-    n_degenerate: int  # How many ended at a solution that is not regular. Neither these nor the failed ones count.
+    n_resamples: int
+    n_failed: int
+    n_degenerate: int
     failure: str
-    samples: Mapping[str, Array]  # (n_used, ...): by the name of the parameter
+    samples: Mapping[str, Array]
 
     @property
     def n_used(self) -> int:

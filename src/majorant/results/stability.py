@@ -35,16 +35,25 @@ PLACES = ("cluster_centers_", "means_")
 
 @dataclass(frozen=True, repr=False)
 class Agreement(Told):
-    """Agreement of some refits with the original fit."""
+    """Agreement of some refits with the original fit.
 
-    objectives: NDArray[np.float64]  # (n_runs,): objective of each refit, on the rows that it was fitted to
-    # (n_runs,): root mean square difference between the positions of matched parts, in standard deviations of the
-    # columns; NaN for a model whose parts have no positions
+    Attributes
+    ----------
+    objectives : ndarray of shape (n_runs,)
+        Objective of each refit, on the rows that it was fitted to.
+    shifts : ndarray of shape (n_runs,)
+        Root mean square difference between the positions of matched parts, in standard deviations of the columns; NaN
+        for a model whose parts have no positions.
+    rand : ndarray of shape (n_runs,)
+        Adjusted Rand index between the labels of all rows by the refit and by the original fit: 1 for the same
+        partition, near 0 for an unrelated one.
+    rows : ndarray of shape (n_rows,)
+        Share of refits that give the row to the same part, after the parts were matched.
+    """
+
+    objectives: NDArray[np.float64]
     shifts: NDArray[np.float64]
-    # (n_runs,): adjusted Rand index between the labels of all rows by the refit and by the original fit: 1 for the same
-    # partition, near 0 for an unrelated one
     rand: NDArray[np.float64]
-    # (n_rows,): share of refits that give the row to the same part, after the parts were matched
     rows: NDArray[np.float64]
 
     @property
