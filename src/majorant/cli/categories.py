@@ -29,18 +29,11 @@ def becomes_numbers(column: pl.Series, how: str = "one-hot") -> bool:
 
 @dataclass(frozen=True)
 class Categories:
-    """The levels of columns of text.
+    """The levels of columns of text."""
 
-    Attributes
-    ----------
-    levels : mapping of str to list of str
-        Levels of each column that becomes columns of 0 and 1; those of an ordered column become one of 0, 1, 2, ...
-    ordered : tuple of str
-        Columns whose levels have an order, as that of an Enum.
-    """
-
+    # levels of each column that becomes columns of 0 and 1; those of an ordered column become one of 0, 1, 2,
     levels: Mapping[str, list[str]] = field(default_factory=dict)
-    ordered: tuple[str, ...] = ()
+    ordered: tuple[str, ...] = ()  # columns whose levels have an order, as that of an Enum
 
     @classmethod
     def learn(cls, frame: pl.DataFrame, how: str, among: Collection[str]) -> Categories:

@@ -28,18 +28,12 @@ MOST_PARTS = 20
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs.
-
-    Attributes
-    ----------
-    criteria : dict
-        Criteria in its summary.json; empty if there are none or no such file.
-    """
+    """One of two runs."""
 
     folder: Path
     estimator: Any
     recipe: Recipe
-    criteria: dict[str, float]
+    criteria: dict[str, float]  # criteria in its summary.json; empty if there are none or no such file
 
     @classmethod
     def read(cls, folder: Path) -> Side:

@@ -20,21 +20,11 @@ from majorant.registry import ModelCard
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A table and the options of its demo.
+    """A table and the options of its demo."""
 
-    Attributes
-    ----------
-    name : str
-        The table's file.
-    content : callable
-        Returns the file's bytes.
-    options : mapping
-        Options of the request.
-    """
-
-    name: str
-    content: Callable[[], bytes]
-    options: Mapping[str, Any]
+    name: str  # the table's file
+    content: Callable[[], bytes]  # returns the file's bytes
+    options: Mapping[str, Any]  # options of the request
 
 
 WINES = Demonstration("wine.csv", wine_csv, {"k": 3, "standardise": True})

@@ -165,21 +165,11 @@ class FittedRun:
 
 @dataclass(frozen=True)
 class Given:
-    """The arguments of the model's fit.
+    """The arguments of the model's fit."""
 
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        The features, or with a formula the columns that it names.
-    target : array or None
-    keywords : dict
-        Further arguments of the fit.
-    formula : str or None
-    """
-
-    frame: pl.DataFrame
+    frame: pl.DataFrame  # the features, or with a formula the columns that it names
     target: NDArray[Any] | None
-    keywords: dict[str, Any]
+    keywords: dict[str, Any]  # further arguments of the fit
     formula: str | None = None
 
     def fit(self, estimator: Any) -> None:

@@ -36,18 +36,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class UsedRows:
-    """The rows of a table that a formula uses.
+    """The rows of a table that a formula uses."""
 
-    Attributes
-    ----------
-    table : SourceTable
-        The table without rows that were left out.
-    rows : array of int
-        Numbers of the rows in the whole table, from 1.
-    """
-
-    table: SourceTable
-    rows: NDArray[np.int64]
+    table: SourceTable  # the table without rows that were left out
+    rows: NDArray[np.int64]  # numbers of the rows in the whole table, from 1
     n_left_out: int
 
     @property

@@ -22,25 +22,15 @@ ASSIGNMENTS = ("modal", "proportional")
 
 @dataclass(frozen=True)
 class LaterSteps:
-    """What is computed of a fit once its classes are found.
+    """What is computed of a fit once its classes are found."""
 
-    Attributes
-    ----------
-    method, assignment : str or None
-        As of `LatentClassAnalysis.covariate_effects`; None for its defaults.
-    covariates : tuple of str
-        Columns that the classes depend on, where these were found without them.
-    outcomes : mapping of str to str
-        Columns that depend on the classes, and their kinds: of `KINDS`, or "auto".
-    tests_invariance : bool
-        Whether populations are compared.
-    """
-
+    # as of `LatentClassAnalysis.covariate_effects`; None for its defaults
     method: str | None = None
     assignment: str | None = None
-    covariates: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()  # columns that the classes depend on, where these were found without them
+    # columns that depend on the classes, and their kinds: of `KINDS`, or "auto"
     outcomes: Mapping[str, str] | None = None
-    tests_invariance: bool = False
+    tests_invariance: bool = False  # whether populations are compared
 
     @property
     def roles(self) -> dict[str, str]:

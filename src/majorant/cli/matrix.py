@@ -42,33 +42,19 @@ _DATES = r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T]|$)|^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}
 
 @dataclass(frozen=True)
 class Columns:
-    """The roles of the table's columns.
+    """The roles of the table's columns."""
 
-    Attributes
-    ----------
-    features : tuple of str
-        Columns that the model uses.
-    target, weights, bag : str or None
-        Column of the target, of the weights, and of the sample that each row is a region of.
-    time, sequence : str or None
-        Columns of the time of each row, and of the sequence that it belongs to.
-    covariates : tuple of str
-        Columns that the weights of the components depend on.
-    labels : str or None
-        Column of the components of rows where these are known.
-    later : LaterSteps
-        What is computed after the fit, of columns of its own.
-    """
-
-    features: tuple[str, ...]
+    features: tuple[str, ...]  # columns that the model uses
+    # column of the target, of the weights, and of the sample that each row is a region of
     target: str | None = None
     weights: str | None = None
     bag: str | None = None
+    # columns of the time of each row, and of the sequence that it belongs to
     time: str | None = None
     sequence: str | None = None
-    covariates: tuple[str, ...] = ()
-    labels: str | None = None
-    later: LaterSteps = NO_LATER_STEPS
+    covariates: tuple[str, ...] = ()  # columns that the weights of the components depend on
+    labels: str | None = None  # column of the components of rows where these are known
+    later: LaterSteps = NO_LATER_STEPS  # what is computed after the fit, of columns of its own
 
     def of(self, formula: Any) -> Columns:
         """Return the columns of the table that a formula names, in the roles that it gives them."""
@@ -97,45 +83,21 @@ def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The used rows of a table, in the table's own units.
+    """The used rows of a table, in the table's own units."""
 
-    Attributes
-    ----------
-    values : array of shape (n, d)
-        One column per feature.
-    target : array of shape (n,) or None
-        The target: numbers, or names of classes.
-    weights : array of shape (n,) or None
-        Weight of each row.
-    rows : array of shape (n,)
-        Numbers of the rows in the table, from 1.
-    n_left_out : int
-        Rows with missing values that were left out.
-    bags : array of shape (n,) or None
-        The sample that each row is a region of.
-    frame : polars.DataFrame or None
-        The features as the model takes them, where they are not all numbers; some of `values` are then codes.
-    sequences : array of shape (n,) or None
-        The sequence of each row, where rows follow each other in time.
-    covariates : polars.DataFrame or None
-        What the weights of the components depend on, numbers or text.
-    times : array of shape (n,) or None
-        The time of each row as in the table, where rows follow each other in time.
-    labels : array of shape (n,) or None
-        The component of each row, -1 where it is not known.
-    """
-
-    values: Array
-    target: NDArray[Any] | None
-    weights: Array | None
-    rows: NDArray[np.int64]
-    n_left_out: int
-    bags: NDArray[Any] | None = None
+    values: Array  # (n, d): one column per feature
+    target: NDArray[Any] | None  # (n,): the target: numbers, or names of classes
+    weights: Array | None  # (n,): weight of each row
+    rows: NDArray[np.int64]  # (n,): numbers of the rows in the table, from 1
+    n_left_out: int  # rows with missing values that were left out
+    bags: NDArray[Any] | None = None  # (n,): the sample that each row is a region of
+    # the features as the model takes them, where they are not all numbers; some of `values` are then codes
     frame: pl.DataFrame | None = None
-    sequences: NDArray[Any] | None = None
-    covariates: pl.DataFrame | None = None
+    sequences: NDArray[Any] | None = None  # (n,): the sequence of each row, where rows follow each other in time
+    covariates: pl.DataFrame | None = None  # what the weights of the components depend on, numbers or text
+    # (n,): the time of each row as in the table, where rows follow each other in time
     times: NDArray[Any] | None = None
-    labels: NDArray[np.intp] | None = None
+    labels: NDArray[np.intp] | None = None  # (n,): the component of each row, -1 where it is not known
 
     @property
     def given(self) -> dict[str, Any]:

@@ -46,52 +46,24 @@ Writer = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the model's rows were made from a table; saved beside the model.
+    """How the model's rows were made from a table; saved beside the model."""
 
-    Attributes
-    ----------
-    columns : Columns
-        The columns used, with their roles.
-    standardisation : Standardisation or None
-        Units of the features, if they were standardised.
-    drop_missing : bool
-        Whether rows with missing values were left out.
-    table_path : str
-        Path of the table relative to the run's folder.
-    table_name, checksum : str
-        The table's name and SHA-256.
-    command : str
-        The command that repeats the run.
-    created : str
-        Day of the fit, ISO 8601.
-    selection : Selection or None
-        The fits that this one was chosen from, without their estimators.
-    ids : tuple of str
-        Columns that identify rows, which the model does not use.
-    reading : Reading
-        How the table was read.
-    ranges : pair of arrays or None
-        Smallest and largest value of each feature, where all are numbers.
-    categories : Categories
-        Columns of text that became numbers.
-    fill_gaps : bool
-        Whether rows were added for times that lack.
-    """
-
-    columns: Columns
-    standardisation: Standardisation | None
-    drop_missing: bool
-    table_path: str
+    columns: Columns  # the columns used, with their roles
+    standardisation: Standardisation | None  # units of the features, if they were standardised
+    drop_missing: bool  # whether rows with missing values were left out
+    table_path: str  # path of the table relative to the run's folder
+    # the table's name and SHA-256
     table_name: str
     checksum: str
-    command: str
-    created: str
-    selection: Selection | None = None
-    ids: tuple[str, ...] = ()
-    reading: Reading = AS_USUAL
+    command: str  # the command that repeats the run
+    created: str  # day of the fit, ISO 8601
+    selection: Selection | None = None  # the fits that this one was chosen from, without their estimators
+    ids: tuple[str, ...] = ()  # columns that identify rows, which the model does not use
+    reading: Reading = AS_USUAL  # how the table was read
+    # smallest and largest value of each feature, where all are numbers
     ranges: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    categories: Categories = field(default_factory=Categories)
-    fill_gaps: bool = False
+    categories: Categories = field(default_factory=Categories)  # columns of text that became numbers
+    fill_gaps: bool = False  # whether rows were added for times that lack
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -32,27 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Series:
-    """A table in order of time, sequence by sequence.
+    """A table in order of time, sequence by sequence."""
 
-    Attributes
-    ----------
-    table : SourceTable
-        The sorted rows.
-    numbers : array of int
-        Number of each sorted row in the file, from 1.
-    sequences : array or None
-        Name of each sorted row's sequence; None where all rows are one.
-    said : tuple of str
-        Warnings about the times.
-    times : Times or None
-        Of the sorted rows, where they are known.
-    """
-
-    table: SourceTable
-    numbers: NDArray[np.int64]
-    sequences: NDArray[np.generic] | None
-    said: tuple[str, ...] = ()
-    times: Times | None = None
+    table: SourceTable  # the sorted rows
+    numbers: NDArray[np.int64]  # number of each sorted row in the file, from 1
+    sequences: NDArray[np.generic] | None  # name of each sorted row's sequence; None where all rows are one
+    said: tuple[str, ...] = ()  # warnings about the times
+    times: Times | None = None  # of the sorted rows, where they are known
 
     @property
     def codes(self) -> NDArray[np.intp]:

@@ -45,24 +45,12 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class SourceTable:
-    """A table and the file that it came from.
+    """A table and the file that it came from."""
 
-    Attributes
-    ----------
-    path : Path
-        As given by the user.
-    frame : polars.DataFrame
-        Its columns.
-    checksum : str
-        SHA-256 of the file.
-    part : str
-        The rows of the file that are meant, in words; empty if all.
-    """
-
-    path: Path
-    frame: pl.DataFrame
-    checksum: str
-    part: str = ""
+    path: Path  # as given by the user
+    frame: pl.DataFrame  # its columns
+    checksum: str  # SHA-256 of the file
+    part: str = ""  # the rows of the file that are meant, in words; empty if all
 
     @property
     def name(self) -> str:

@@ -37,36 +37,19 @@ _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read from its file, where that is not what the file itself shows.
+    """How a table is read from its file, where that is not what the file itself shows."""
 
-    Attributes
-    ----------
-    sep : str, optional
-        What stands between columns; by default whichever of comma, semicolon, tab and | is most frequent in the header.
-    decimal : str
-        Decimal sign: a point or a comma.
-    thousands : str, optional
-        What groups the digits of numbers by three.
-    encoding : str
-        Of the text.
-    skip_rows : int
-        Lines before the one with column names.
-    sheet : str, optional
-        Name of the sheet of a workbook, or its number from 1; the first by default.
-    na : str, optional
-        What stands where a cell is missing, beside empty cells and ``NA``: numbers or texts, comma-separated.
-    levels : sequence of str
-        Levels of columns of text in their order, ``column=low<mid<high``; of all columns that have no others, where
-        none is named.
-    """
-
+    # what stands between columns; by default whichever of comma, semicolon, tab and | is most frequent in the header
     sep: str | None = None
-    decimal: str = "."
-    thousands: str | None = None
-    encoding: str = "utf-8"
-    skip_rows: int = 0
-    sheet: str | None = None
+    decimal: str = "."  # decimal sign: a point or a comma
+    thousands: str | None = None  # what groups the digits of numbers by three
+    encoding: str = "utf-8"  # of the text
+    skip_rows: int = 0  # lines before the one with column names
+    sheet: str | None = None  # name of the sheet of a workbook, or its number from 1; the first by default
+    # what stands where a cell is missing, beside empty cells and ``NA``: numbers or texts, comma-separated
     na: str | None = None
+    # levels of columns of text in their order, ``column=low<mid<high``; of all columns that have no others, where none
+    # is named
     levels: Sequence[str] = ()
 
     def __post_init__(self) -> None:

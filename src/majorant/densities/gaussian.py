@@ -28,25 +28,13 @@ from majorant.solvers.gaussian_em import EmStarts, run_batch
 @value_class
 @dataclass(frozen=True)
 class Normals:
-    """Components of a batch of mixtures.
+    """Components of a batch of mixtures."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (runs, components, d)
-    covariances : ndarray of shape (runs, ...)
-        In scikit-learn's shape for the type.
-    floored : ndarray of bool, shape (runs, components)
-        Whether the floor decided about a covariance.
-    reference : ndarray of shape (runs, components, d)
-        The means about which the moments behind these components were taken.
-    factors : ndarray of shape (runs, ...), optional
-        Factors of the precisions, where known to more digits than rounded covariances give.
-    """
-
-    means: Array
-    covariances: Array
-    floored: NDArray[np.bool_]
-    reference: Array
+    means: Array  # (runs, components, d)
+    covariances: Array  # (runs, ...): in scikit-learn's shape for the type
+    floored: NDArray[np.bool_]  # whether the floor decided about a covariance
+    reference: Array  # (runs, components, d): the means about which the moments behind these components were taken
+    # (runs, ...): factors of the precisions, where known to more digits than rounded covariances give
     factors: Array | None = None
 
 

@@ -63,39 +63,21 @@ class Started(Protocol):
 
 @dataclass
 class MixtureContest:
-    """A mixture on rows in memory; see `race.Contest`.
-
-    Attributes
-    ----------
-    columns : tuple of arrays
-        Row-aligned arrays: columns of the density, then of the law.
-    points : ndarray of shape (rows, numbers)
-        Rows for starts: standardised columns, missing cells filled in.
-    weights : ndarray of shape (rows,)
-        Of units; one on average.
-    data : callable
-        Chunks of columns and weights.
-    least_size : float
-        Smallest number of rows of a component that counts.
-    row_weight : float
-        Weight of one row.
-    batch : int
-        Entries of a table of the runs that are stepped together, if only roughly.
-    """
+    """A mixture on rows in memory; see `race.Contest`."""
 
     mixture: Mixture
-    columns: tuple[Any, ...]
-    points: Array
-    weights: Array
+    columns: tuple[Any, ...]  # row-aligned arrays: columns of the density, then of the law
+    points: Array  # (rows, numbers): rows for starts: standardised columns, missing cells filled in
+    weights: Array  # (rows,): of units; one on average
     plan: Plan
     tol: float
     max_iter: int
-    data: Callable[..., Chunks]
-    least_size: float = 0.0
-    row_weight: float = 1.0
+    data: Callable[..., Chunks]  # chunks of columns and weights
+    least_size: float = 0.0  # smallest number of rows of a component that counts
+    row_weight: float = 1.0  # weight of one row
     constant: float = 0.0
     has_rule: bool = False
-    batch: int = BATCH
+    batch: int = BATCH  # entries of a table of the runs that are stepped together, if only roughly
     _of_rows: dict[int, OnData] = field(default_factory=dict, repr=False)
 
     @cached_property

@@ -58,29 +58,19 @@ BATCH = 1 << 21
 
 @dataclass(frozen=True)
 class Solutions:
-    """Mixtures, best first, with the responsibilities that they give to rows in their coordinates.
-
-    Attributes
-    ----------
-    kind : Covariance
-    weights, means, covariances : ndarray
-        Of all mixtures, of which each has at least two components.
-    points : ndarray of shape (n_points, n_features)
-    row_weights : ndarray of shape (n_points,)
-    line : ndarray of shape (n_components * n_points,)
-        Number of a component of the best mixture plus the cumulative share of its rows, from which these are drawn.
-    labels : ndarray of shape (n_mixtures, n_points)
-        Most probable components.
-    """
+    """Mixtures, best first, with the responsibilities that they give to rows in their coordinates."""
 
     kind: Covariance
+    # of all mixtures, of which each has at least two components
     weights: Array
     means: Array
     covariances: Array
-    points: Array
-    row_weights: Array
+    points: Array  # (n_points, n_features)
+    row_weights: Array  # (n_points,)
+    # (n_components * n_points,): number of a component of the best mixture plus the cumulative share of its rows, from
+    # which these are drawn
     line: Array
-    labels: NDArray[np.intp]
+    labels: NDArray[np.intp]  # (n_mixtures, n_points): most probable components
 
     @classmethod
     def of(cls, mixtures: Sequence[Mixture], points: Array, row_weights: Array) -> Solutions:

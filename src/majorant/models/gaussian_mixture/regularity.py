@@ -37,23 +37,14 @@ class Fault(IntEnum):
 
 @dataclass(frozen=True)
 class Regularity:
-    """How near to collapse the components of a mixture are.
-
-    Attributes
-    ----------
-    fault : Fault
-    ratios : ndarray of shape (n_components,)
-        Smallest variance of each component, as a share of the pooled within-component one along the same direction.
-    sizes : ndarray of shape (n_components,)
-        Rows of each component.
-    least_size : int
-        How many there should be.
-    """
+    """How near to collapse the components of a mixture are."""
 
     fault: Fault
+    # (n_components,): smallest variance of each component, as a share of the pooled within-component one along the same
+    # direction
     ratios: Array
-    sizes: Array
-    least_size: float
+    sizes: Array  # (n_components,): rows of each component
+    least_size: float  # how many there should be
 
     def ordered(self, order: NDArray[np.intp]) -> Regularity:
         """Return the regularity for reordered components."""

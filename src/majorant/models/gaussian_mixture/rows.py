@@ -25,32 +25,17 @@ GAP_ROWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class StandardRows(Rows):
-    """Distinct rows ``(row - origin) * scale``, or those of a sample of a stream.
+    """Distinct rows ``(row - origin) * scale``, or those of a sample of a stream."""
 
-    Attributes
-    ----------
-    data : Chunks
-        All rows, in these units.
-    origin : ndarray of shape (n_features,)
-    scale : float
-    variances : ndarray of shape (n_features,)
-        Weighted variance of each column.
-    n_missing, n_entries : int
-        Entries that are missing, of how many.
-    entry_weight : float
-        Weight of the entries that are there.
-    is_stream : bool
-        Whether the rows are only a sample of `data`.
-    """
-
-    data: Chunks
-    origin: Array
+    data: Chunks  # all rows, in these units
+    origin: Array  # (n_features,)
     scale: float
-    variances: Array
+    variances: Array  # (n_features,): weighted variance of each column
+    # entries that are missing, of how many
     n_missing: int
     n_entries: int
-    entry_weight: float
-    is_stream: bool
+    entry_weight: float  # weight of the entries that are there
+    is_stream: bool  # whether the rows are only a sample of `data`
 
     @property
     def points(self) -> NDArray[Any]:

@@ -30,19 +30,13 @@ N_DIRECTIONS = 12
 
 @dataclass(frozen=True)
 class Views:
-    """Weighted rows in the coordinates in which partitions are made.
+    """Weighted rows in the coordinates in which partitions are made."""
 
-    Attributes
-    ----------
-    whitened, standardised, own : ndarray of shape (n_points, rank)
-        The last are the coordinates of the covariance type.
-    weights : ndarray of shape (n_points,)
-    """
-
+    # (n_points, rank): the last are the coordinates of the covariance type
     whitened: Array
     standardised: Array
     own: Array
-    weights: Array
+    weights: Array  # (n_points,)
 
 
 def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:

@@ -62,18 +62,10 @@ def times_of(rows: Rows, mixture: Mixture) -> Times:
 
 @dataclass
 class SequenceContest(MixtureContest):
-    """Hidden Markov models on rows in memory.
+    """Hidden Markov models on rows in memory."""
 
-    Attributes
-    ----------
-    times : Times
-        The rows in their order.
-    chain : Chain or GatedChain
-        The innermost law.
-    """
-
-    times: Times = field(kw_only=True)
-    chain: Chain | GatedChain = field(kw_only=True)
+    times: Times = field(kw_only=True)  # the rows in their order
+    chain: Chain | GatedChain = field(kw_only=True)  # the innermost law
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Parameters[Any, Any]]]:
         """Return the starts of all kinds in turn."""

@@ -34,24 +34,16 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Emission:
-    """Some columns of X, and how they come from a state.
+    """Some columns of X, and how they come from a state."""
 
-    Attributes
-    ----------
-    first, n_features : int
-        Which columns of X.
-    centre, scale : ndarray
-        Units of columns that have some.
-    levels : tuple of ndarray
-        The values of each column, of categories.
-    """
-
+    # which columns of X
     first: int
     n_features: int
     covariance_type: str = "full"
+    # units of columns that have some
     centre: Array | None = None
     scale: Array | None = None
-    levels: tuple[Array, ...] = ()
+    levels: tuple[Array, ...] = ()  # the values of each column, of categories
 
     name: ClassVar[str]
     """What the user calls the emission."""

@@ -31,21 +31,12 @@ NOTHING = Terms((), {}, {}, {}, ())
 @value_class
 @dataclass(frozen=True)
 class SeriesFormula:
-    """A formula of series with what it learned from the table of the fit.
+    """A formula of series with what it learned from the table of the fit."""
 
-    Attributes
-    ----------
-    formula : Formula
-        Targets, terms, and the column of the sequences; columns of lags are named as the formula writes them.
-    lags : int
-        Own lags of the target, which are no terms: the model makes and forecasts them.
-    time : str or None
-        The column of the times.
-    """
-
+    # targets, terms, and the column of the sequences; columns of lags are named as the formula writes them
     formula: Formula
-    lags: int = 0
-    time: str | None = None
+    lags: int = 0  # own lags of the target, which are no terms: the model makes and forecasts them
+    time: str | None = None  # the column of the times
     has_constant: bool = True
 
     @classmethod

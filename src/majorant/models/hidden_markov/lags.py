@@ -58,15 +58,9 @@ class LineForecast(Forecast):
 
 @dataclass(frozen=True, repr=False)
 class DrawnForecast(LineForecast):
-    """The rows after the ends of autoregressive sequences, from drawn paths; means are exact.
+    """The rows after the ends of autoregressive sequences, from drawn paths; means are exact."""
 
-    Attributes
-    ----------
-    paths : ndarray of shape (n_sequences, n_steps, n_draws)
-        Drawn rows.
-    """
-
-    paths: Array
+    paths: Array  # (n_sequences, n_steps, n_draws): drawn rows
 
     def _quantiles(self, p: float) -> Array:
         return np.asarray(np.quantile(self.paths, p, axis=2)[:, :, None])

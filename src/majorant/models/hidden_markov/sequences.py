@@ -23,27 +23,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Sequences:
-    """Which rows follow each other.
+    """Which rows follow each other."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_rows,)
-        Number of each row's sequence, in the order of `names`.
-    order : ndarray of shape (n_rows,)
-        The rows, sequence by sequence, in the order of time.
-    names : ndarray of shape (n_sequences,) or None
-        Names of the sequences, sorted; None where they have none.
-    are_given : bool
-        Whether the rows were said to be of sequences.
-    times : Times or None
-        Times of the rows, where they are known.
-    """
-
-    codes: NDArray[np.intp]
-    order: NDArray[np.intp]
-    names: NDArray[Any] | None = None
-    are_given: bool = False
-    times: Times | None = None
+    codes: NDArray[np.intp]  # (n_rows,): number of each row's sequence, in the order of `names`
+    order: NDArray[np.intp]  # (n_rows,): the rows, sequence by sequence, in the order of time
+    names: NDArray[Any] | None = None  # (n_sequences,): names of the sequences, sorted; None where they have none
+    are_given: bool = False  # whether the rows were said to be of sequences
+    times: Times | None = None  # times of the rows, where they are known
 
     def __len__(self) -> int:
         return int(self.codes.max()) + 1 if len(self.codes) else 0
@@ -80,18 +66,11 @@ class Sequences:
 
 @dataclass(frozen=True)
 class SeriesRows:
-    """Rows of sequences.
+    """Rows of sequences."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (n_rows, n_columns)
-        What the emissions read.
-    gating : ndarray of shape (n_rows, 1 + n_covariates) or None
-        A constant, and standardised covariates of the step into each row.
-    """
-
-    x: Array
+    x: Array  # (n_rows, n_columns): what the emissions read
     sequences: Sequences
+    # (n_rows, 1 + n_covariates): a constant, and standardised covariates of the step into each row
     gating: Array | None = None
 
     @property

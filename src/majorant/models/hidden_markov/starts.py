@@ -17,23 +17,12 @@ WIDTHS = (1, 1, 3, 7)
 
 @dataclass(frozen=True)
 class Times:
-    """Rows in the order of time.
+    """Rows in the order of time."""
 
-    Attributes
-    ----------
-    points : ndarray of shape (rows, numbers)
-        Standardised columns, without missing cells.
-    weights : ndarray of shape (rows,)
-    offsets : ndarray of shape (sequences + 1,)
-        First rows of the sequences, and the number of rows.
-    least : int
-        Smallest number of rows that determine a state.
-    """
-
-    points: Array
-    weights: Array
-    offsets: NDArray[np.int64]
-    least: int
+    points: Array  # (rows, numbers): standardised columns, without missing cells
+    weights: Array  # (rows,)
+    offsets: NDArray[np.int64]  # (sequences + 1,): first rows of the sequences, and the number of rows
+    least: int  # smallest number of rows that determine a state
 
     @property
     def n(self) -> int:

@@ -27,19 +27,11 @@ SAMPLED = 100_000
 
 @dataclass(frozen=True)
 class SeriesStream:
-    """Rows of sequences that are read part by part.
+    """Rows of sequences that are read part by part."""
 
-    Attributes
-    ----------
-    source : StoredRows
-        Blocks of whole sequences: their rows, and the number of each row's sequence.
-    lags : int
-        Own lags of the first column.
-    """
-
-    source: StoredRows
+    source: StoredRows  # blocks of whole sequences: their rows, and the number of each row's sequence
     sequences: Sequences
-    lags: int
+    lags: int  # own lags of the first column
 
     @property
     def x(self) -> NoReturn:

@@ -77,21 +77,11 @@ class UnreadTimeError(ValueError):
 
 @dataclass(frozen=True)
 class Times:
-    """Times of rows.
+    """Times of rows."""
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (n_rows,)
-        In equal units: dates are days, or months where all are at one place of their month.
-    unit : str
-        "day", also of durations, "month", "quarter", or nothing.
-    write : callable
-        Returns numbers as the user gave times.
-    """
-
-    numbers: Array
-    unit: str
-    write: Callable[[Array], NDArray[Any]]
+    numbers: Array  # (n_rows,): in equal units: dates are days, or months where all are at one place of their month
+    unit: str  # "day", also of durations, "month", "quarter", or nothing
+    write: Callable[[Array], NDArray[Any]]  # returns numbers as the user gave times
 
 
 def read_times(values: Any) -> Times:

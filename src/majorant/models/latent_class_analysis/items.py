@@ -28,26 +28,14 @@ MOST_TOLD = 1000
 @value_class
 @dataclass(frozen=True)
 class Items:
-    """The items of a fit.
-
-    Attributes
-    ----------
-    names : tuple of str
-    kinds : tuple of str
-        The names of `kinds.KINDS`.
-    levels : tuple of tuple
-        Of each categorical or ordinal item, in order; empty for others.
-    unused : tuple of tuple
-        Of each item, levels that its type names and no row of the fit has; they have no probability.
-    correlated : tuple of (str, tuple of int)
-        Names and columns of blocks of normal items that are correlated within a class.
-    """
+    """The items of a fit."""
 
     names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    levels: tuple[tuple[Any, ...], ...]
+    kinds: tuple[str, ...]  # the names of `kinds.KINDS`
+    levels: tuple[tuple[Any, ...], ...]  # of each categorical or ordinal item, in order; empty for others
+    # of each item, levels that its type names and no row of the fit has; they have no probability
     unused: tuple[tuple[Any, ...], ...] = ()
-    correlated: Together = ()
+    correlated: Together = ()  # names and columns of blocks of normal items that are correlated within a class
 
     @cached_property
     def blocks(self) -> tuple[Kind, ...]:

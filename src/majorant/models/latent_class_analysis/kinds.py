@@ -30,23 +30,12 @@ MOST_ROWS_OF_NAMES = 20
 
 @dataclass(frozen=True)
 class Kind:
-    """The items of one kind in a fit: numbers, unless a kind says otherwise.
+    """The items of one kind in a fit: numbers, unless a kind says otherwise."""
 
-    Attributes
-    ----------
-    columns : tuple of int
-        Of the table.
-    names : tuple of str
-    levels : tuple of tuple
-        Of each item; empty for numbers.
-    prefix : str
-        What the names of its estimates begin with; by default the name of the kind.
-    """
-
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # of the table
     names: tuple[str, ...]
-    levels: tuple[Levels, ...]
-    prefix: str
+    levels: tuple[Levels, ...]  # of each item; empty for numbers
+    prefix: str  # what the names of its estimates begin with; by default the name of the kind
 
     kind: ClassVar[str]
     """What the user calls the kind."""

@@ -30,30 +30,14 @@ MOST_POPULATIONS = 50
 @value_class
 @dataclass(frozen=True)
 class Populations:
-    """The populations of a fit.
+    """The populations of a fit."""
 
-    Attributes
-    ----------
-    name : str
-        Of the column that holds them.
-    column : int
-        Its place among the columns of X.
-    levels : tuple
-        The populations, sorted.
-    shares : tuple of float
-        Of the rows of the fit.
-    items : Items
-        The items as they are in X.
-    free : tuple of int
-        The items whose parameters differ between populations.
-    """
-
-    name: str
-    column: int
-    levels: tuple[Any, ...]
-    shares: tuple[float, ...]
-    items: Items
-    free: tuple[int, ...]
+    name: str  # of the column that holds them
+    column: int  # its place among the columns of X
+    levels: tuple[Any, ...]  # the populations, sorted
+    shares: tuple[float, ...]  # of the rows of the fit
+    items: Items  # the items as they are in X
+    free: tuple[int, ...]  # the items whose parameters differ between populations
 
     @property
     def all_free(self) -> bool:

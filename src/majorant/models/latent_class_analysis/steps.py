@@ -169,22 +169,13 @@ class Later(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """What a later step found.
+    """What a later step found."""
 
-    Attributes
-    ----------
-    beta : ndarray of shape (m,)
-        Its parameters.
-    corrected, plain : ndarray of shape (m, m)
-        Their covariance, corrected for the earlier step and not; NaN for those that run to infinity.
-    unbounded : ndarray of shape (m, r)
-        Directions in which they do.
-    """
-
-    beta: Array
+    beta: Array  # (m,): its parameters
+    # (m, m): their covariance, corrected for the earlier step and not; NaN for those that run to infinity
     corrected: Array
     plain: Array
-    unbounded: Array
+    unbounded: Array  # (m, r): directions in which they do
 
 
 def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment: str) -> Solved:

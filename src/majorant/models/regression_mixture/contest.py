@@ -35,17 +35,10 @@ CACHED = 1 << 16
 
 @dataclass
 class RegressionContest(MixtureContest):
-    """The interface of a race to a mixture of regressions, on units in memory or read block by block.
-
-    Attributes
-    ----------
-    units : Units or UnitStream
-    trim : float
-        Share of the rows that does not count.
-    """
+    """The interface of a race to a mixture of regressions, on units in memory or read block by block."""
 
     units: AnyUnits = field(kw_only=True)
-    trim: float = 0.0
+    trim: float = 0.0  # share of the rows that does not count
     batch: int = CACHED
 
     @property

@@ -20,42 +20,25 @@ class Coordinates:
     :math:`z = T^T v`, where v holds the constant and the standardised columns, those with coefficients of their own
     first; T is upper triangular, so that coefficients which all components share are the last entries of c.
     ``offset' = offset + z' c_0`` holds the single model's fit. A location-scale target is ``(y - offset') / sigma``.
-
-    Attributes
-    ----------
-    origin, scales : ndarray of shape (n_features,)
-        Column j of v is ``(x_j - origin_j) / scales_j``.
-    order : ndarray of shape (p_raw,) of int
-        Entries of ``[constant, x]`` (without the constant where there is no intercept) in the order of v.
-    transform : ndarray of shape (p_raw, p)
-    space : ndarray of shape (p_raw, p) or None
-        Orthonormal basis of the smallest coefficients of those that fit equally well; None where all count.
-    n_shared : int
-        Entries of c that are shared.
-    pooled : ndarray of shape (p,)
-        c_0.
-    sigma : float
-        Unit of a location-scale target; 1 for others.
-    fit_intercept : bool
-    dropped : tuple of int
-        Columns that are combinations of those before them.
-    gating_origin, gating_scales : ndarray of shape (n_gating,)
-    gating_transform : ndarray of shape (n_gating + 1, g)
     """
 
+    # (n_features,): column j of v is ``(x_j - origin_j) / scales_j``
     origin: Array
     scales: Array
+    # (p_raw,): entries of ``[constant, x]`` (without the constant where there is no intercept) in the order of v
     order: NDArray[np.intp]
-    transform: Array
+    transform: Array  # (p_raw, p)
+    # (p_raw, p): orthonormal basis of the smallest coefficients of those that fit equally well; None where all count
     space: Array | None
-    n_shared: int
-    pooled: Array
-    sigma: float
+    n_shared: int  # entries of c that are shared
+    pooled: Array  # (p,): c_0
+    sigma: float  # unit of a location-scale target; 1 for others
     fit_intercept: bool
-    dropped: tuple[int, ...]
+    dropped: tuple[int, ...]  # columns that are combinations of those before them
+    # (n_gating,)
     gating_origin: Array
     gating_scales: Array
-    gating_transform: Array
+    gating_transform: Array  # (n_gating + 1, g)
 
     @property
     def n_coefficients(self) -> int:

@@ -23,22 +23,13 @@ class Confusion:
 
 @dataclass(frozen=True)
 class LatentClass:
-    """A latent class.
-
-    Attributes
-    ----------
-    share : float
-        Of the rows.
-    labels : ndarray of shape (n_classes,)
-        Probability of each class of the rows.
-    speaks : ndarray of shape (n_features,), or None
-        Change of the log odds of the class with one standard deviation of each feature. None where the model has no
-        coefficients of features.
-    """
+    """A latent class."""
 
     number: int
-    share: float
-    labels: NDArray[np.float64]
+    share: float  # of the rows
+    labels: NDArray[np.float64]  # (n_classes,): probability of each class of the rows
+    # (n_features,): Change of the log odds of the class with one standard deviation of each feature. None where the
+    # model has no coefficients of features.
     speaks: NDArray[np.float64] | None
 
     def telling_features(self, sign: int = 0) -> list[int]:

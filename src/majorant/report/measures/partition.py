@@ -17,28 +17,15 @@ FLAT = 1e-9
 
 @dataclass(frozen=True)
 class BestPair:
-    """Two features, and how well they separate the clusters.
+    """Two features, and how well they separate the clusters."""
 
-    Attributes
-    ----------
-    first, second : int
-        Columns; the first is drawn along the horizontal axis.
-    wilks : float
-        Wilks' lambda of the two: the share of their joint variance that lies within clusters.
-    n_tried : int
-        Pairs that were compared.
-    searched : int
-        Features whose pairs were compared.
-    n_agreeing : int
-        Number of rows that linear discriminants on these two features assign to their cluster.
-    """
-
+    # columns; the first is drawn along the horizontal axis
     first: int
     second: int
-    wilks: float
-    n_tried: int
-    searched: int
-    n_agreeing: int
+    wilks: float  # Wilks' lambda of the two: the share of their joint variance that lies within clusters
+    n_tried: int  # pairs that were compared
+    searched: int  # features whose pairs were compared
+    n_agreeing: int  # number of rows that linear discriminants on these two features assign to their cluster
 
 
 def find_best_pair(

@@ -22,24 +22,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Lines:
-    """K lines with noise.
+    """K lines with noise."""
 
-    Attributes
-    ----------
-    coef : array of shape (k, d)
-    level : array of shape (k,)
-        Value of each line at `center`; for features far from zero an intercept would lose digits.
-    scale : array of shape (k,)
-        Standard deviations of the noise.
-    weights : array of shape (k,)
-    center : array of shape (d,)
-    """
-
-    coef: Array
-    level: Array
-    scale: Array
-    weights: Array
-    center: Array
+    coef: Array  # (k, d)
+    level: Array  # (k,): value of each line at `center`; for features far from zero an intercept would lose digits
+    scale: Array  # (k,): standard deviations of the noise
+    weights: Array  # (k,)
+    center: Array  # (d,)
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -124,20 +113,11 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of one component on the rows that are most probably its own.
+    """Residuals of one component on the rows that are most probably its own."""
 
-    Attributes
-    ----------
-    at : array
-        Position of each row on the horizontal axis.
-    values : array
-        Residuals in standard deviations of the noise.
-    median_at, medians, n_in_bin : array
-        Position, median and size of bins with equally many rows.
-    """
-
-    at: Array
-    values: Array
+    at: Array  # position of each row on the horizontal axis
+    values: Array  # residuals in standard deviations of the noise
+    # position, median and size of bins with equally many rows
     median_at: Array
     medians: Array
     n_in_bin: Array

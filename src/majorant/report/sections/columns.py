@@ -15,22 +15,12 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What became of one column of a table.
-
-    Attributes
-    ----------
-    use : str
-        Its role ("feature", "target", "weights", ...), or `LEFT_OUT`.
-    notes : tuple of str
-        Why it was left out, and what to know of it.
-    n_empty : int
-        Number of its empty cells; 0 if it was left out.
-    """
+    """What became of one column of a table."""
 
     name: str
-    use: str
-    notes: tuple[str, ...] = ()
-    n_empty: int = 0
+    use: str  # its role ("feature", "target", "weights", ...), or `LEFT_OUT`
+    notes: tuple[str, ...] = ()  # why it was left out, and what to know of it
+    n_empty: int = 0  # number of its empty cells; 0 if it was left out
 
     @property
     def is_left_out(self) -> bool:

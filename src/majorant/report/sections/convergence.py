@@ -27,27 +27,15 @@ SLACK = 1e-9
 
 @dataclass(frozen=True)
 class History:
-    """The iterations of a fit that have an objective.
+    """The iterations of a fit that have an objective."""
 
-    Attributes
-    ----------
-    iterations : array of int
-        Counted from 1.
-    objective, bound : array
-        The bound is NaN where an iteration has none.
-    exploring : array of bool
-        Where a bound policy drew the bound.
-    name : str
-        Name of the objective.
-    sense : {"min", "max"}
-        Whether the objective is minimised or maximised; a trace holds its negative where it is maximised.
-    """
-
-    iterations: NDArray[np.int64]
+    iterations: NDArray[np.int64]  # counted from 1
+    # the bound is NaN where an iteration has none
     objective: Array
     bound: Array
-    exploring: NDArray[np.bool_]
-    name: str = "objective"
+    exploring: NDArray[np.bool_]  # where a bound policy drew the bound
+    name: str = "objective"  # name of the objective
+    # {"min", "max"}: Whether the objective is minimised or maximised; a trace holds its negative where it is maximised
     sense: str = "min"
 
     @classmethod

@@ -29,21 +29,11 @@ RIDGE = 1e-3
 
 @dataclass(frozen=True)
 class Plane:
-    """The first two linear discriminants.
+    """The first two linear discriminants."""
 
-    Attributes
-    ----------
-    rows : array of shape (n, 2)
-        Places of the rows.
-    centres : array of shape (k_used, 2)
-        Places of the centres of the parts that have rows.
-    share : float
-        Share of the separation along all discriminants.
-    """
-
-    rows: Array
-    centres: Array
-    share: float
+    rows: Array  # (n, 2): places of the rows
+    centres: Array  # (k_used, 2): places of the centres of the parts that have rows
+    share: float  # share of the separation along all discriminants
 
     @classmethod
     def of(cls, partition: Partition) -> Plane:

@@ -38,31 +38,18 @@ PLOT_WIDTH, PLOT_HEIGHT = 172, 22
 
 @dataclass(frozen=True)
 class Term:
-    """One parameter, for some components.
+    """One parameter, for some components."""
 
-    Attributes
-    ----------
-    name, addition : str
-        Markup.
-    values : array of shape (k,)
-    low, high : array of shape (k,) or None
-        The interval of each, where there is one.
-    plain : str
-        The name as plain text.
-    errors : array of shape (k,) or None
-        Standard errors, for coefficients that are tested against zero.
-    is_multiplied : bool
-        Whether the exponential of the coefficient is a factor: of odds, or of a mean.
-    """
-
+    # markup
     name: str
     addition: str
-    values: Array
+    values: Array  # (k,)
+    # (k,): the interval of each, where there is one
     low: Array | None
     high: Array | None
-    plain: str = ""
-    errors: Array | None = None
-    is_multiplied: bool = False
+    plain: str = ""  # the name as plain text
+    errors: Array | None = None  # (k,): standard errors, for coefficients that are tested against zero
+    is_multiplied: bool = False  # whether the exponential of the coefficient is a factor: of odds, or of a mean
 
     @property
     def decimals(self) -> int | None:

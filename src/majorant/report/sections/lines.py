@@ -33,31 +33,16 @@ MOST_PANELS = 9
 
 @dataclass(frozen=True)
 class Drawn:
-    """The data of a drawing of lines and rows.
+    """The data of a drawing of lines and rows."""
 
-    Attributes
-    ----------
-    x, y : array of shape (n,)
-        The rows.
-    labels : array of shape (n,)
-        Most probable component of each row.
-    probability : array of shape (n,)
-        Probability of that component.
-    at : array of shape (2,)
-        Horizontal positions of the ends of the lines.
-    ends : array of shape (2, k)
-        Values of the lines there.
-    scale : array of shape (k,)
-        Standard deviation of the noise of each line.
-    """
-
+    # (n,): the rows
     x: Array
     y: Array
-    labels: NDArray[np.int64]
-    probability: Array
-    at: Array
-    ends: Array
-    scale: Array
+    labels: NDArray[np.int64]  # (n,): most probable component of each row
+    probability: Array  # (n,): probability of that component
+    at: Array  # (2,): horizontal positions of the ends of the lines
+    ends: Array  # (2, k): values of the lines there
+    scale: Array  # (k,): standard deviation of the noise of each line
 
     @property
     def k(self) -> int:

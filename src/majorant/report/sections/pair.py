@@ -38,33 +38,19 @@ VISIBLE = 0.003
 
 @dataclass(frozen=True)
 class Scatter:
-    """The data of a scatter plot, in the table's own units.
+    """The data of a scatter plot, in the table's own units."""
 
-    Attributes
-    ----------
-    x, y : array
-        The two columns, for rows without missing values in them.
-    labels : array
-        The part of each row.
-    x_name, y_name, part : str
-        Names of the columns, and the word for a part.
-    outlines : dict
-        Outline of each part, where the model has one.
-    n_gaps : int
-        Number of rows that lack one of the two values.
-    is_map : bool
-        Whether only neighbourhoods are meaningful; axes and densities are then not drawn.
-    """
-
+    # the two columns, for rows without missing values in them
     x: NDArray[np.float64]
     y: NDArray[np.float64]
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64]  # the part of each row
+    # names of the columns, and the word for a part
     x_name: str
     y_name: str
     part: str
-    outlines: dict[int, NDArray[np.float64]]
-    n_gaps: int
-    is_map: bool = False
+    outlines: dict[int, NDArray[np.float64]]  # outline of each part, where the model has one
+    n_gaps: int  # number of rows that lack one of the two values
+    is_map: bool = False  # whether only neighbourhoods are meaningful; axes and densities are then not drawn
 
     @classmethod
     def of(cls, partition: Partition, pair: BestPair) -> Scatter:
