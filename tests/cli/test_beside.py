@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -105,3 +107,16 @@ def test_mistakes(majorant: Majorant, table: pl.DataFrame, options: list[str], s
 def test_an_id_is_no_population(majorant: Majorant, table: pl.DataFrame) -> None:
     answer = majorant("fit", "latent-class-analysis", "t.csv", "--out", "run", "--id", "city", "--population", "city")
     assert '"city" is given to --id and to --population.' in " ".join(answer.err.split())  # type: ignore[attr-defined]
+
+
+def test_the_printed_next_command_keeps_the_same_columns(majorant: Callable[..., Any], tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    columns = {"x": random.normal(size=30), "y": random.normal(size=30), "city, state": ["a", "b"] * 15}
+    pl.DataFrame(columns).write_csv("t.csv")
+    for keep, kept in (('"city, state",y', ["city, state", "y"]), ("*", ["x", "y", "city, state"])):
+        fit = ("fit", "kmeans", "t.csv", "--features", "x,y", "--k", "2", "--no-report", "--force")
+        fit = (*fit, "--out", "a_run_with_a_long_name")
+        said = majorant(*fit, "--keep", keep).out.partition("Next     majorant ")[2]
+        assert said.count("\n") == 1
+        assert majorant(*shlex.split(said.replace("NEW.csv", "t.csv")), "--force").status == 0
+        assert [name for name in pl.read_csv("predicted.csv").columns if name in kept] == kept

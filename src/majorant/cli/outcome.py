@@ -38,7 +38,7 @@ from majorant.cli.runs import (
     write_run,
 )
 from majorant.cli.series import needed_ahead
-from majorant.cli.settings import find_model
+from majorant.cli.settings import find_model, joined_names
 from majorant.cli.tables import SourceTable
 from majorant.persistence import UnsavableError, save
 from majorant.persistence.checkpoint import kept_in_memory
@@ -123,12 +123,13 @@ def screen(run: FittedRun) -> list[str]:
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     program = shlex.join(program_of(run.card.name))
     drop = " --drop-missing" if run.needs_complete_rows else ""
-    predict = f"{program} predict {shlex.quote(str(out))} NEW.csv --out predicted.csv{drop}"
-    lines += ["", *messages.labelled("Next", predict)]
+    keep = f" --keep {shlex.quote(joined_names(run.request.keep))}" if run.request.keep else ""
+    predict = f"{program} predict {shlex.quote(str(out))} NEW.csv{keep} --out predicted.csv{drop}"
+    lines += ["", f"Next     {predict}"]  # on one line, to be pasted
     if run.card.in_order:
         table = shlex.quote(str(run.request.table))
         future = " --future FUTURE.csv" if needed_ahead(run.estimator) else ""
-        lines += messages.labelled("", f"{program} forecast {shlex.quote(str(out))} {table}{future} --out forecast.csv")
+        lines.append(f"         {program} forecast {shlex.quote(str(out))} {table}{future} --out forecast.csv")
     return lines
 
 
