@@ -104,8 +104,7 @@ class CovariateEffects(Tabled):
         told = "Odds of each class against class 1, for one unit more of a covariate"
         told = "; ".join([told, *(f"{name} against {level}" for name, level in self.references.items())])
         shown = self._table(0.95).without("against", "coef", "standard_error", "z")
-        is_later = self.method != "one-step"  # in one step the fit has said it
-        return [shown, f"{told}.", *_told_left_out(self.left_out if is_later else "")]
+        return [shown, f"{told}.", *_told_left_out(self.left_out)]
 
 
 @dataclass(frozen=True, repr=False)
