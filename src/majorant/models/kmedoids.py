@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -70,7 +69,6 @@ OF_MISSING = (
         objective_set_by=("metric", "metric_params"),
     )
 )
-@dataclass(eq=False, repr=False)
 class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]
     r"""Clusters around medoids, which are rows: for any distance between rows, or a table of distances.
 
@@ -141,14 +139,26 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     (162.5, [55, 7, 112])
     """
 
-    n_clusters: int = 8
-    _: KW_ONLY
-    metric: str | Callable[..., float] = "euclidean"
-    metric_params: Mapping[str, Any] | None = None
-    effort: Effort = "default"
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    labels_: NDArray[np.int32]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: Mapping[str, Any] | None = None,
+        effort: Effort = "default",
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.metric_params = metric_params
+        self.effort = effort
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the medoids.
@@ -204,7 +214,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             elif hasattr(self, "cluster_centers_"):
                 del self.cluster_centers_
             self._keep(found)
-            self.labels_: NDArray[np.int32] = self._to_medoids(X).argmin(axis=1).astype(np.int32)
+            self.labels_ = self._to_medoids(X).argmin(axis=1).astype(np.int32)
         return self
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from inspect import signature
 from typing import Any, Self
 
@@ -48,7 +48,6 @@ from majorant.search.race import Race
 from majorant.search.record import SearchReport, StartRecord
 
 
-@dataclass(eq=False, repr=False)
 class MixtureEstimator(FittedMixture):
     r"""A mixture, fitted by a search for the best regular optimum.
 
@@ -111,21 +110,35 @@ class MixtureEstimator(FittedMixture):
         Minus the log-likelihood, step by step.
     """
 
-    n_components: int = 1
-    _: KW_ONLY
-    tol: float = 1e-8
-    max_iter: int = 2000
-    n_init: str | int = "auto"
-    effort: Effort = "default"
-    beta: float = 1.0
-    bounds: BoundPolicy | None = None
-    warm_start: bool = False
-    random_state: Any = None
-    verbose: int = 0
-    n_jobs: int | None = None
-
     least_size = 1.0
     """Smallest number of rows of a regular component."""
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        n_init: str | int = "auto",
+        effort: Effort = "default",
+        beta: float = 1.0,
+        bounds: BoundPolicy | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.effort = effort
+        self.beta = beta
+        self.bounds = bounds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
 
     # Fitting
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -44,7 +43,6 @@ from majorant.summary import Summary
         needs_target=True,
     )
 )
-@dataclass(eq=False, repr=False)
 class ReconfigurableBagOfWords(MarginClassifier):
     r"""Reconfigurable bag of words: classification of images cut into a grid of regions that show unknown parts.
 
@@ -168,25 +166,42 @@ class ReconfigurableBagOfWords(MarginClassifier):
     (40, 2, 2)
     """
 
-    n_parts: int = 16
-    alpha: float = 0.01
-    _: KW_ONLY
-    latent_init: Literal["annealed", "kmeans", "random"] | Any = "annealed"
-    coherence: float = 0.0
-    class_weight: Any = None
-    label_cost: Any = None
-    bounds: BoundPolicy | None = None
-    table_scaling: float = 1.0
-    n_init: int = 1
-    max_iter: int = 100
-    tol: float = 1e-3
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
-
     _starts = NAMED
     _given = "a whole number for every region"
     _sample, _state = "image", "part"
+
+    def __init__(
+        self,
+        n_parts: int = 16,
+        alpha: float = 0.01,
+        *,
+        latent_init: Literal["annealed", "kmeans", "random"] | Any = "annealed",
+        coherence: float = 0.0,
+        class_weight: Any = None,
+        label_cost: Any = None,
+        bounds: BoundPolicy | None = None,
+        table_scaling: float = 1.0,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_parts = n_parts
+        self.alpha = alpha
+        self.latent_init = latent_init
+        self.coherence = coherence
+        self.class_weight = class_weight
+        self.label_cost = label_cost
+        self.bounds = bounds
+        self.table_scaling = table_scaling
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

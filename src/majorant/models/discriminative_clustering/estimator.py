@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -69,7 +68,6 @@ ROUNDING = 1e-12
         objective_set_by=("alpha", "gamma", "kernel", "n_kernel_components"),
     )
 )
-@dataclass(eq=False, repr=False)
 class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: ignore[misc]
     r"""Discriminative clustering: softmax regression, and the labels that it predicts best.
 
@@ -188,19 +186,36 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     2
     """
 
-    n_clusters: int = 2
-    _: KW_ONLY
-    init: str | ArrayLike = "auto"
-    n_init: str | int = "auto"
-    alpha: str | float = "scale"
-    kernel: str | Callable[..., Any] | None = None
-    n_kernel_components: int = 100
-    gamma: float | None = None
-    max_iter: int = 500
-    tol: float = 1e-7
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    kernel_axes_: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        init: str | ArrayLike = "auto",
+        n_init: str | int = "auto",
+        alpha: str | float = "scale",
+        kernel: str | Callable[..., Any] | None = None,
+        n_kernel_components: int = 100,
+        gamma: float | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-7,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.alpha = alpha
+        self.kernel = kernel
+        self.n_kernel_components = n_kernel_components
+        self.gamma = gamma
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -70,7 +69,6 @@ INITS = ("auto", "ball", *RELAXATIONS, "random")
         needs_target=True,
     )
 )
-@dataclass(eq=False, repr=False)
 class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
     r"""Classification through latent classes: features predict a hidden class, and the class predicts the label.
 
@@ -204,23 +202,44 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
     4
     """
 
-    n_classes: int = 5
-    _: KW_ONLY
-    init: Any = "auto"
-    df: float = 0.97
-    alpha: float | None = None
-    kernel: Kernel = None
-    n_kernel_components: int = 100
-    gamma: float | None = None
-    beta: float = 1.0
-    bounds: BoundPolicy | None = None
-    unlabelled_weight: float = 0.3
-    n_init: str | int = "auto"
-    max_iter: int = 1000
-    tol: float = 1e-8
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    kernel_axes_: Array
+
+    def __init__(
+        self,
+        n_classes: int = 5,
+        *,
+        init: Any = "auto",
+        df: float = 0.97,
+        alpha: float | None = None,
+        kernel: Kernel = None,
+        n_kernel_components: int = 100,
+        gamma: float | None = None,
+        beta: float = 1.0,
+        bounds: BoundPolicy | None = None,
+        unlabelled_weight: float = 0.3,
+        n_init: str | int = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.init = init
+        self.df = df
+        self.alpha = alpha
+        self.kernel = kernel
+        self.n_kernel_components = n_kernel_components
+        self.gamma = gamma
+        self.beta = beta
+        self.bounds = bounds
+        self.unlabelled_weight = unlabelled_weight
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

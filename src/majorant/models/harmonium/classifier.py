@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,6 @@ Array = NDArray[np.float64]
         needs_target=True,
     )
 )
-@dataclass(eq=False, repr=False)
 class HarmoniumClassifier(ClassifierMixin, SupervisedHarmonium):  # type: ignore[misc]
     r"""Classify rows by a representation that several views share, learnt together with the labels.
 
@@ -130,23 +128,42 @@ class HarmoniumClassifier(ClassifierMixin, SupervisedHarmonium):  # type: ignore
     True
     """
 
-    n_components: int = 10
-    _: KW_ONLY
-    views: Any = None
-    loss: str = "hinge"
-    loss_weight: float | str = 1000.0
-    method: str = "pseudo-likelihood"
-    cd_sweeps: int = 5
-    l2: float | str | dict[str, float] = "auto"
-    n_folds: int = 1
-    grow: bool = False
-    init: str = "svd"
-    n_init: int | str = "auto"
-    max_iter: int = 2000
-    tol: float = 1e-11
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        views: Any = None,
+        loss: str = "hinge",
+        loss_weight: float | str = 1000.0,
+        method: str = "pseudo-likelihood",
+        cd_sweeps: int = 5,
+        l2: float | str | dict[str, float] = "auto",
+        n_folds: int = 1,
+        grow: bool = False,
+        init: str = "svd",
+        n_init: int | str = "auto",
+        max_iter: int = 2000,
+        tol: float = 1e-11,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.loss = loss
+        self.loss_weight = loss_weight
+        self.method = method
+        self.cd_sweeps = cd_sweeps
+        self.l2 = l2
+        self.n_folds = n_folds
+        self.grow = grow
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -35,7 +34,6 @@ from majorant.registry import ModelCard, register
         by_target=("harmonium-classifier", "harmonium-regressor"),
     )
 )
-@dataclass(eq=False, repr=False)
 class Harmonium(HarmoniumBase):
     r"""One representation of rows seen in several views: real numbers, bits and categories, dense or sparse.
 
@@ -174,22 +172,40 @@ class Harmonium(HarmoniumBase):
     True
     """
 
-    n_components: int = 10
-    _: KW_ONLY
-    views: Any = None
-    method: str = "pseudo-likelihood"
-    cd_sweeps: int = 5
-    l2: float | str = "auto"
-    n_folds: int = 1
-    select_by: str | None = None
-    grow: bool = False
-    init: str = "svd"
-    n_init: int | str = "auto"
-    max_iter: int = 2000
-    tol: float = 1e-11
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        views: Any = None,
+        method: str = "pseudo-likelihood",
+        cd_sweeps: int = 5,
+        l2: float | str = "auto",
+        n_folds: int = 1,
+        select_by: str | None = None,
+        grow: bool = False,
+        init: str = "svd",
+        n_init: int | str = "auto",
+        max_iter: int = 2000,
+        tol: float = 1e-11,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.method = method
+        self.cd_sweeps = cd_sweeps
+        self.l2 = l2
+        self.n_folds = n_folds
+        self.select_by = select_by
+        self.grow = grow
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the components.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,6 @@ Array = NDArray[np.float64]
         needs_target=True,
     )
 )
-@dataclass(eq=False, repr=False)
 class HarmoniumRegressor(RegressorMixin, SupervisedHarmonium):  # type: ignore[misc]
     r"""Predict a number by a representation that several views share, learnt together with the number.
 
@@ -120,24 +118,44 @@ class HarmoniumRegressor(RegressorMixin, SupervisedHarmonium):  # type: ignore[m
     True
     """
 
-    n_components: int = 10
-    _: KW_ONLY
-    views: Any = None
-    loss: str = "epsilon_insensitive"
-    epsilon: float = 0.1
-    loss_weight: float | str = 1000.0
-    method: str = "pseudo-likelihood"
-    cd_sweeps: int = 5
-    l2: float | str | dict[str, float] = "auto"
-    n_folds: int = 5
-    grow: bool = False
-    init: str = "svd"
-    n_init: int | str = "auto"
-    max_iter: int = 2000
-    tol: float = 1e-11
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        views: Any = None,
+        loss: str = "epsilon_insensitive",
+        epsilon: float = 0.1,
+        loss_weight: float | str = 1000.0,
+        method: str = "pseudo-likelihood",
+        cd_sweeps: int = 5,
+        l2: float | str | dict[str, float] = "auto",
+        n_folds: int = 5,
+        grow: bool = False,
+        init: str = "svd",
+        n_init: int | str = "auto",
+        max_iter: int = 2000,
+        tol: float = 1e-11,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.loss = loss
+        self.epsilon = epsilon
+        self.loss_weight = loss_weight
+        self.method = method
+        self.cd_sweeps = cd_sweeps
+        self.l2 = l2
+        self.n_folds = n_folds
+        self.grow = grow
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

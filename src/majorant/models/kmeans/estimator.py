@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -60,7 +59,6 @@ from majorant.summary import Summary
         objective_set_by=("metric", "size_min", "size_max"),
     )
 )
-@dataclass(eq=False, repr=False)
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]
     r"""k-means clustering that searches for the best optimum and records every start.
 
@@ -162,22 +160,40 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     True
     """
 
-    n_clusters: int = 8
-    _: KW_ONLY
-    init: str | ArrayLike | Callable[..., Any] = "auto"
-    n_init: str | int = "auto"
-    algorithm: Literal["swap", "lloyd", "elkan"] = "swap"
-    effort: Effort = "default"
-    metric: Metric = "euclidean"
-    size_min: float | None = None
-    size_max: float | None = None
-    bounds: BoundPolicy | None = None
-    max_iter: int = 300
-    tol: float = 1e-4
-    verbose: int = 0
-    random_state: Any = None
-    copy_x: bool = True
-    n_jobs: int | None = None
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., Any] = "auto",
+        n_init: str | int = "auto",
+        algorithm: Literal["swap", "lloyd", "elkan"] = "swap",
+        effort: Effort = "default",
+        metric: Metric = "euclidean",
+        size_min: float | None = None,
+        size_max: float | None = None,
+        bounds: BoundPolicy | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.algorithm = algorithm
+        self.effort = effort
+        self.metric = metric
+        self.size_min = size_min
+        self.size_max = size_max
+        self.bounds = bounds
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters.

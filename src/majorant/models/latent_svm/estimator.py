@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -49,7 +48,6 @@ FORMS = ("class-specific", "shared")
         needs_target=True,
     )
 )
-@dataclass(eq=False, repr=False)
 class LatentSVC(MarginClassifier):
     r"""Latent support vector machine: classification of bags of regions, where one unknown region shows the class.
 
@@ -170,26 +168,44 @@ class LatentSVC(MarginClassifier):
     1.0
     """
 
-    alpha: float = 1e-3
-    _: KW_ONLY
-    latent_init: Any = "annealed"
-    form: Literal["class-specific", "shared"] = "class-specific"
-    class_weight: Any = None
-    label_cost: Any = None
-    bounds: BoundPolicy | None = None
-    solver: Literal["dcd", "cutting-plane", "bcfw"] = "dcd"
-    fit_intercept: bool = True
-    intercept_scaling: float = 1.0
-    n_init: int = 1
-    max_iter: int = 100
-    tol: float = 1e-3
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
-
     _starts = NAMED
     _given = "one whole number a sample"
     _sample, _state = "sample", "region"
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        latent_init: Any = "annealed",
+        form: Literal["class-specific", "shared"] = "class-specific",
+        class_weight: Any = None,
+        label_cost: Any = None,
+        bounds: BoundPolicy | None = None,
+        solver: Literal["dcd", "cutting-plane", "bcfw"] = "dcd",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.latent_init = latent_init
+        self.form = form
+        self.class_weight = class_weight
+        self.label_cost = label_cost
+        self.bounds = bounds
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

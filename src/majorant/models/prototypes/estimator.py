@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -70,7 +69,6 @@ ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
         sections=("majorant.report.sections.prototypes:prototypes_section",),
     )
 )
-@dataclass(eq=False, repr=False)
 class LatentPrototypeClassifier(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -182,17 +180,30 @@ class LatentPrototypeClassifier(
     (3, 2, 4)
     """
 
-    n_poses: int = 4
-    _: KW_ONLY
-    beta: float = 1.0
-    method: Literal["em", "gradient"] = "em"
-    alpha: float = 0.003
-    n_init: str | int = "auto"
-    max_iter: int = 1000
-    tol: float = 1e-8
-    verbose: int = 0
-    random_state: Any = None
-    n_jobs: int | None = None
+    def __init__(
+        self,
+        n_poses: int = 4,
+        *,
+        beta: float = 1.0,
+        method: Literal["em", "gradient"] = "em",
+        alpha: float = 0.003,
+        n_init: str | int = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_poses = n_poses
+        self.beta = beta
+        self.method = method
+        self.alpha = alpha
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the prototypes.

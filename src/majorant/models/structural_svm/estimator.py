@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
 
@@ -32,7 +31,6 @@ from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm import SOLVERS
 
 
-@dataclass(eq=False, repr=False)
 class LatentStructuralSVM(MarginModel):
     r"""Latent structural SVM on features and inference that you write.
 
@@ -141,20 +139,34 @@ class LatentStructuralSVM(MarginModel):
     [0, 2, 1, 0]
     """
 
-    model: Any
-    _: KW_ONLY
-    alpha: float = 0.01
-    solver: Literal["dcd", "cutting-plane", "bcfw"] = "dcd"
-    bounds: BoundPolicy | None = None
-    latent_init: Any = "first"
-    n_init: int = 1
-    tol: float = 1e-3
-    max_iter: int = 100
-    max_passes: int = 200
-    verbose: int = 0
-    random_state: Any = None
-
     takes_tables: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        alpha: float = 0.01,
+        solver: Literal["dcd", "cutting-plane", "bcfw"] = "dcd",
+        bounds: BoundPolicy | None = None,
+        latent_init: Any = "first",
+        n_init: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        max_passes: int = 200,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.alpha = alpha
+        self.solver = solver
+        self.bounds = bounds
+        self.latent_init = latent_init
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_passes = max_passes
+        self.verbose = verbose
+        self.random_state = random_state
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> Self:
         """Find the weights.
