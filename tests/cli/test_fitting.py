@@ -232,7 +232,7 @@ def test_constant_columns_are_named(majorant: Majorant, tmp_path: Path) -> None:
 
 
 def test_models_and_version(majorant: Majorant) -> None:
-    assert re.search(r"^kmeans +k-means: ", majorant("models").out, flags=re.MULTILINE)
+    assert re.search(r"^Models, by their name in .*:\n(.*\n)+kmeans +k-means: ", majorant("models").out)
     assert majorant("--version").out == f"majorant {mj.__version__}\n"
 
 

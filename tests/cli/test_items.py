@@ -86,6 +86,7 @@ def test_covariates_of_numbers_and_text_have_effects_with_odds_ratios(table: pl.
     assert "16 of 596 cells are empty" in said and '"cells_missing": 16' in Path("run/summary.json").read_text()
     assert "lack" not in said and pl.read_csv("run/assignments.csv").height == 149
     page = Path("run/report.html").read_text().replace("\u202f", "")
+    assert "One row left out for empty cells (1 in covariates)." in page
     assert "1 row left out" in page and not re.search(r"of 150\b", page)
     model = mj.load("run/model.majorant")
     assert model.gating_names_in_ == ["age", "sex=male"] and model.items_.names == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,10 @@ def test_the_report_speaks_of_classes(tmp_path: Path) -> None:
     told = (tmp_path / "run" / "tables" / "criterion.csv").read_text()
     criteria = "AIC,BIC,SABIC,CAIC,ICL,Entropy R\u00b2,Smallest class"
     assert told.startswith(f"Classes,Log-likelihood,Parameters,{criteria},Starts,At the best\n")
+    section = page.split('<section id="criterion"')[1].split("</section>")[0]
+    heads = re.findall(r"<th[^>]*>([^<]*)</th>", section.split("<tbody>")[0])
+    shown = ["Classes", "Log-likelihood", "Parameters", "AIC", "BIC", "Entropy R\u00b2", "Smallest class"]
+    assert heads == shown and "The copies below the table hold every criterion" in section
 
 
 @pytest.mark.parametrize("case", ["a class without complete rows", "a class of few rows"])

@@ -161,7 +161,7 @@ def test_the_matrix_of_a_selection_marks_the_best_and_names_what_is_excluded() -
     table = source.split('<section id="criterion"')[1].split("</section>")[0]
     assert '<th scope="row">2</th><td class="number"><b>4.00</b></td><td class="number">4.50</td>' in table
     assert '<td class="number"><span class="quiet">excluded</span></td>' in table
-    assert "BIC prefers 2 components, full; 2 components, tied is within 0.5." in table
+    assert "BIC prefers 2 components, full; within 0.5 of it: 2 components, tied." in table
     assert "3 components, full: the floor &lt;set&gt; it." in table and "Near ties" in table
     assert "<dt>BIC</dt><dd>4.00" in source
 

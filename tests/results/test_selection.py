@@ -126,7 +126,7 @@ def test_the_lowest_criterion_is_chosen_and_near_ones_are_named() -> None:
     found = chosen()
     assert (found.best.size, found.best.setting, found.best.value) == (3, {"kind": "a"}, 20.0)
     assert found.best_estimator_.get_params()["size"] == 3 and found.best_estimator_.value_ == 20.0
-    assert found.sentence == "BIC prefers 3 components, a; 2 components, a is within 1.3."
+    assert found.sentence == "BIC prefers 3 components, a; within 1.3 of it: 2 components, a."
     assert [c.value for c in found.ranked] == sorted(VALUES.values())
     assert found.best.n_parameters == 9 and found.best.objective == -10.0 and found.best.n_hits == 4
     assert any("largest number of components tried" in sentence for sentence in found.look_out)
@@ -134,10 +134,16 @@ def test_the_lowest_criterion_is_chosen_and_near_ones_are_named() -> None:
 
 def test_distances_are_rounded_to_the_safe_side() -> None:
     near = chosen({(1, "a"): 1.0, (2, "a"): 2.9500001})
-    assert near.sentence.endswith("2 components, a is within 2.0.")
+    assert near.sentence.endswith("within 2.0 of it: 2 components, a.")
     far = chosen({(1, "a"): 1.0, (2, "a"): 13.49999})
     assert far.sentence.endswith("the next, 2 components, a, is 12.4 worse.")
     assert not far.look_out
+
+
+def test_the_heads_of_settings_are_whole() -> None:
+    names = [f"{letter * 30} of the last part {end}" for letter in "xy" for end in "12"]
+    drawn = str(chosen({(1, name): 1.0 for name in names}).matrix())
+    assert all(name in drawn for name in names) and max(map(len, drawn.splitlines())) <= 80
 
 
 def test_equal_values_choose_the_simpler_fit() -> None:

@@ -320,6 +320,7 @@ def models() -> None:
     from majorant.summary.text import WIDTH, wrapped
 
     cards = known_models()
+    print("\n".join(wrapped('Models, by their name in "majorant fit", and what each of them answers:', WIDTH)))
     width = max(map(len, cards), default=0) + 3
     for name, card in cards.items():
         print("\n".join(wrapped(f"{card.title}: {card.question}", WIDTH, f"{name:<{width}}")))

@@ -108,12 +108,6 @@ class FittedRun:
         """Rows of the table that were left out."""
         return self.matrix.n_left_out
 
-    @property
-    def n_without_covariate(self) -> int:
-        """Rows of the table that were left out as they lack a covariate."""
-        given = self.table.frame.select(self.columns.covariates)
-        return int(given.select(pl.any_horizontal(pl.all().is_null())).sum().item()) if given.width else 0
-
     @cached_property
     def n_missing(self) -> int:
         """Empty cells of the rows of the fit."""

@@ -98,6 +98,7 @@ class Matrix:
     # (n,): the time of each row as in the table, where rows follow each other in time
     times: NDArray[Any] | None = None
     labels: NDArray[np.intp] | None = None  # (n,): the component of each row, -1 where it is not known
+    n_without_covariate: int = 0  # rows left out that lack a covariate
 
     @property
     def given(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def table_lines(run: Any) -> list[str]:
     used = f"{counted(run.n_used, 'row')}{''.join(within)} used{added}"
     left_out = f"{run.n_left_out} left out"
     if run.n_left_out:
-        of_covariates = f" ({run.n_without_covariate} in covariates)" if run.n_without_covariate else ""
+        of_covariates = f" ({matrix.n_without_covariate} in covariates)" if matrix.n_without_covariate else ""
         left_out = f"{run.n_left_out} of {run.n_used + run.n_left_out} left out for empty cells{of_covariates}"
     lines = labelled("Table", f"{run.table.name}, {used}, {left_out}")
     if run.n_missing:

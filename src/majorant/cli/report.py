@@ -87,6 +87,7 @@ def write_report(
         raw=None if units is None else matrix.values,
         standardised=units is not None,
         n_left_out=matrix.n_left_out,
+        n_without_covariate=matrix.n_without_covariate,
         created=datetime.date.fromisoformat(recipe.created),
         rows=matrix.rows,
         weights=matrix.weights,

@@ -64,6 +64,7 @@ def matrix_for(
         matrix,
         rows=used.rows[matrix.rows - 1],
         n_left_out=matrix.n_left_out + used.n_left_out,
+        n_without_covariate=used.n_left_out,
         covariates=used.frame.select(columns.covariates)[matrix.rows - 1],
     )
 

@@ -40,6 +40,8 @@ class Run:
         Whether the columns of `X` were standardised to mean 0 and variance 1.
     n_left_out : int
         Rows of the table that were not used.
+    n_without_covariate : int
+        Those of them that lack a covariate.
     created : datetime.date or None
         Printed at the foot of the page; without it the page does not depend on the day.
     card : ModelCard or None
@@ -78,6 +80,7 @@ class Run:
     raw: NDArray[np.float64] | None = None
     standardised: bool = False
     n_left_out: int = 0
+    n_without_covariate: int = 0
     created: datetime.date | None = None
     card: ModelCard | None = None
     rows: NDArray[np.int64] | None = None

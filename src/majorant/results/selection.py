@@ -201,7 +201,7 @@ class Selection:
         names = [self.describe(c) for c in self.near]
         joined = names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; and {names[-1]}"
         within = rounded(Decimal(f"{self.difference(self.near[-1]):.6f}"), self._decimals, "up")
-        return f"{first}; {joined} {'is' if len(names) == 1 else 'are'} within {within}."
+        return f"{first}; within {within} of it: {joined}."
 
     @property
     def _confirmed(self) -> str:

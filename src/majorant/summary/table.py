@@ -203,7 +203,7 @@ class _LaidOutColumn:
         write = column.write or partial(style.text, rounding=column.rounding)
         full = [column.empty if v is None or v != v else plain(v) if isinstance(v, str) else write(v) for v in values]
         right = bool(numbers)
-        header = shortened(plain(column.head), _LONGEST_TEXT)
+        header = shortened(plain(column.head), room)
         texts = full if right or column.lists else [shortened(t, _LONGEST_TEXT) for t in full]
         below = [""] * len(full)
         if column.lists:

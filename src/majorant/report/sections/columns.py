@@ -35,7 +35,8 @@ def columns_section(fit: Fit) -> Section | None:
     left_out, noted = [u for u in uses if u.is_left_out], [u for u in uses if u.notes and not u.is_left_out]
     headline = f"{counted(len(uses) - len(left_out), 'column', words=False)} used, {len(left_out)} left out."
     if fit.n_left_out:
-        headline += f" {capital(counted(fit.n_left_out, 'row'))} left out for empty cells."
+        share = f" ({fit.run.n_without_covariate} in covariates)" if fit.run.n_without_covariate else ""
+        headline += f" {capital(counted(fit.n_left_out, 'row'))} left out for empty cells{share}."
     columns = [Column("Column", [u.name or '""' for u in uses]), Column("Use", [u.use for u in uses])]
     if any(u.n_empty for u in uses):
         columns.append(Column("Empty cells", [u.n_empty or None for u in uses]))

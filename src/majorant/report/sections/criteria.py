@@ -23,6 +23,7 @@ def criteria_section(fit: Fit) -> Section | None:
         said, shown, every = of_selection(selection), criterion_table(selection), fits_table(selection)
         figure = "" if every is None or every.is_on_page else shown.to_html()
         table = shown if every is None else every
+        said += [] if every is None else [ALL_IN_COPIES]
         return Section("criterion", "Criterion", escaped(selection.sentence), said, figure, table=table)
     if not isinstance(fit, Memberships) or not fit.criteria or not fit.regular:
         return None
@@ -63,9 +64,10 @@ def fits_table(selection: Selection) -> Table | None:
         head = HEADS.get(name) or f"Smallest {selection.part}"
         bold = best if name == selection.criterion else []
         decimals = 3 if name in ("entropy_r2", "smallest") else 2
-        columns.append(number_column(head, map(_finite, values), decimals, bold=bold))
-    columns.append(Column("Starts", [c.n_starts for c in fits], css="number"))
-    columns.append(Column("At the best", [c.n_hits for c in fits], css="number"))
+        where = "copies" if name in IN_COPIES and name != selection.criterion else "everywhere"
+        columns.append(number_column(head, map(_finite, values), decimals, bold=bold, where=where))
+    columns.append(Column("Starts", [c.n_starts for c in fits], css="number", where="copies"))
+    columns.append(Column("At the best", [c.n_hits for c in fits], css="number", where="copies"))
     if selection.excluded:
         columns.append(Column("Excluded", [c.excluded for c in fits], css="prose", where="copies"))
     return Table("criterion", columns, is_on_page=not settings)
@@ -76,6 +78,9 @@ def _finite(value: float) -> float | None:
 
 
 HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "caic": "CAIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}
+IN_COPIES = ("sabic", "caic", "icl")
+"""Measures for which the page has no room, unless they compare the fits."""
+ALL_IN_COPIES = "The copies below the table hold every criterion of every fit, and its starts."
 SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
 
 
