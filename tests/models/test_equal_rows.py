@@ -42,6 +42,17 @@ def test_one_component_twice_that_was_given_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    "emission", ["poisson", "negative_binomial", "zero_inflated_poisson", "bernoulli", "categorical"]
+)
+def test_states_of_equal_rows_are_one_state_twice(emission: str) -> None:
+    rows = np.zeros((60, 2))
+    model = mj.HiddenMarkovModel(2, emission=emission, effort="fast", random_state=0)
+    with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
+        model.fit(rows)
+    assert not model.regular_ and mj.HiddenMarkovModel(1, emission=emission).fit(rows).regular_
+
+
+@pytest.mark.parametrize(
     ("model", "rows"),
     [
         (mj.GaussianMixture(1), np.full((5, 2), 3.5)),
