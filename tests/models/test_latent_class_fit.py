@@ -316,6 +316,22 @@ def test_a_round_has_fewer_starts_where_tables_are_wide(monkeypatch: pytest.Monk
     assert len({*zip(own.tolist(), model.predict(X).tolist(), strict=True)}) == 4
 
 
+@pytest.mark.parametrize("kind", ["normal", "count"])
+def test_a_summary_of_many_numbers_shows_those_that_tell_classes_apart(kind: str) -> None:
+    random = np.random.default_rng(0)
+    z, scale = random.random((300, 1)) < 0.4, np.where(np.arange(26) < 20, 1.0, 50.0)  # of the wide ones, none tells
+    rates = np.where((np.arange(26) < 20) & z, 30.0, 20.0 * scale)
+    rows = random.poisson(rates) if kind == "count" else random.normal(rates, scale)
+    names = [f"v{j}" for j in range(26)]
+    model = mj.LatentClassAnalysis(2, items=kind, effort="fast", random_state=0).fit(pd.DataFrame(rows, columns=names))
+    estimate = "count_rates" if kind == "count" else "normal_means"
+    shown = model.summary().tables[estimate]
+    assert shown.iloc[:, 0].tolist() == names[:20]
+    np.testing.assert_array_equal(shown[["1", "2"]].to_numpy().T, getattr(model, f"{estimate}_")[:, :20])
+    told = f"The 20 of 26 {estimate.replace('_', ' ')} that differ most between the classes, in standard deviations"
+    assert told in " ".join(str(model.summary()).split())
+
+
 def test_a_summary_of_many_answers_shows_those_that_tell_classes_apart() -> None:
     random = np.random.default_rng(0)
     z = random.random(300) < 0.4

@@ -21,15 +21,23 @@ MOST_SHOWN = 20
 GATING_TITLE = "log odds by covariate"
 
 
-def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Sequence[Section] = ()) -> Summary:
-    """Summarise the search, the fit with further facts, and each component, in its own blocks if some are given."""
+def mixture_summary(
+    model: Any,
+    facts: Sequence[Fact] = (),
+    components: Sequence[Section] = (),
+    scales: Mapping[str, Array] | None = None,
+) -> Summary:
+    """Summarise the search, the fit with further facts, and each component, in its own blocks if some are given.
+
+    With `scales`, as of `components_block`.
+    """
     card, k = card_of(model), len(model.weights_)
     left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0), *facts]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
     blocks = [
         search_block(model.search_),
         Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
-        *(components or [components_block(model, card.part)]),
+        *(components or [components_block(model, card.part, scales=scales)]),
     ]
     look_out = ["" if model.regular_ else degenerate_sentence(model), model.separated_]
     look_out += [of_never_together(model.never_together_)]
@@ -58,9 +66,15 @@ def renumbered(said: str, order: Sequence[int]) -> str:
     return re.sub(r"\d+(, \d+)*(?= \(of )", moved, said)
 
 
-def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights",)) -> Section:
-    """Return the shares and estimates of each component, numbered from 1, except those shown elsewhere."""
-    k = len(model.weights_)
+def components_block(
+    model: Any, part: str, left_out: Sequence[str] = ("weights",), scales: Mapping[str, Array] | None = None
+) -> Section:
+    """Return the shares and estimates of each component, numbered from 1, except those shown elsewhere.
+
+    Of many probabilities, and of many numbers of estimates for which `scales` has their standard deviations, those are
+    shown that differ most between the components.
+    """
+    k, scales = len(model.weights_), scales or {}
     tables: list[Table | str] = [
         Table(plural_of(part), [Column(part, range(1, k + 1)), Column("share", model.weights_, 3)])
     ]
@@ -70,16 +84,18 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
             continue
         width, title = values.shape[1], GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
         is_long = width > MOST_SHOWN
-        if k > MOST_SHOWN or (is_long and not name.endswith("probabilities")):
+        if k > MOST_SHOWN or (is_long and name not in scales and not name.endswith("probabilities")):
             tables.append(
                 f"{counted(width, 'number')} of each {part} are in {name}_, and in the report's table of estimates."
             )
             continue
-        telling = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MOST_SHOWN])
+        spread = np.ptp(values, axis=0) / scales.get(name, 1.0)
+        telling = np.sort(np.argsort(-spread, kind="stable")[:MOST_SHOWN])
         entries = entries_of(model, name, width)
         tables.append(Table(name, [Column(title, [entries[j] for j in telling]), *part_columns(values[:, telling])]))
         if is_long:
             most = f"The {MOST_SHOWN} of {width} {title} that differ most between the {plural_of(part)}"
+            most += ", in standard deviations" if name in scales else ""
             tables.append(f"{most}; all are in {name}_, and in the report's table of estimates.")
         if name == "gating_coef":
             is_chain = np.ndim(model.gating_coef_) == 3

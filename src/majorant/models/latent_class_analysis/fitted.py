@@ -477,7 +477,7 @@ class FittedLatentClasses(MixtureEstimator):
         return np.asarray(np.exp(law.log_prior(self._theta().law, Block(0, own))[0]).T)
 
     def _summary(self) -> Summary:
-        found = mixture_summary(self)
+        found = mixture_summary(self, scales=self.items_.scales(self))
         told = [*self.left_out_, *self.items_.remarks, self._unidentified()]
         return replace(found, look_out=[*found.look_out, *filter(None, told)])
 

@@ -92,6 +92,11 @@ class Items:
                 return block.entries(estimate.removeprefix(f"{block.prefix}_"))
         return None
 
+    def scales(self, model: Any) -> dict[str, Array]:
+        """Return the standard deviations of numbers over all classes, by the estimate of a fit that is their mean."""
+        blocks = [block for block in self.blocks if not block.has_levels]
+        return {f"{block.prefix}_{block.shown}": block.moments(model)[1] for block in blocks}
+
     def coded(self, table: NDArray[Any], unseen: str = "error") -> Array:
         """Return the cells as numbers: the place of a level among those of its item, NaN where a cell is missing."""
         out = np.empty(table.shape)

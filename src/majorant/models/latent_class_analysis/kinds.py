@@ -88,6 +88,13 @@ class Kind:
         """Return the variances of numbers within the classes, (components, items)."""
         return self.estimates(model, "variances")
 
+    def moments(self, model: Any) -> tuple[Array, Array]:
+        """Return the mean and standard deviation of each number over all classes, as the model has them."""
+        values = self.estimates(model, self.shown)
+        center = model.weights_ @ values
+        scale = np.sqrt(model.weights_ @ (self.variances(model) + (values - center) ** 2))
+        return center, np.where(scale > 0, scale, 1.0)
+
     def entries(self, estimate: str) -> list[str]:
         """Return a name for each number of a class in an estimate."""
         return list(self.names)

@@ -104,13 +104,12 @@ def profile_of(model: Any, intervals: Mapping[str, tuple[Array, Array]]) -> Clas
     for block in items.blocks:
         values = block.estimates(model, block.shown)
         ends = intervals.get(f"{block.prefix}_{block.shown}", (np.full_like(values, np.nan),) * 2)
-        within = None if block.has_levels else block.variances(model)
+        moments = None if block.has_levels else block.moments(model)
         for i, j in enumerate(block.columns):
             parts = np.stack([part[:, block.at(i)].T for part in (values, *ends)])
             center, scale = np.zeros(parts.shape[1]), np.ones(parts.shape[1])
-            if within is not None:  # mean and standard deviation of all rows under the model
-                center[0] = shares @ values[:, i]
-                scale[0] = np.sqrt(shares @ (within[:, i] + (values[:, i] - center[0]) ** 2)) or 1.0
+            if moments is not None:
+                center[0], scale[0] = moments[0][i], moments[1][i]
             found[j] = list(map(str, block.levels[i])) or [block.label], parts, center, scale
     rows = [found[j] for j in range(len(found))]
     widths = [len(levels) for levels, *_ in rows]
