@@ -196,7 +196,9 @@ def contest_of(
         units=units,
         trim=trim,
     )
-    return replace(contest, plan=plan_of(mixture.n_components, contest.is_sampled))
+    size = contest.sample_size if contest.is_sampled else units.n_units
+    cost = size * mixture.n_components * units.n_coefficients * (units.n_coefficients + 1) / 2
+    return replace(contest, plan=plan_of(mixture.n_components, contest.is_sampled).within(cost))
 
 
 def named(source: str, theta: Theta) -> list[NamedStart[Theta]]:
