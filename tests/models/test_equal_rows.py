@@ -44,9 +44,10 @@ def test_one_component_twice_that_was_given_is_told() -> None:
 @pytest.mark.parametrize(
     "emission", ["poisson", "negative_binomial", "zero_inflated_poisson", "bernoulli", "categorical"]
 )
-def test_states_of_equal_rows_are_one_state_twice(emission: str) -> None:
+@pytest.mark.parametrize("k", [2, 3])
+def test_states_of_equal_rows_are_one_state_twice(emission: str, k: int) -> None:
     rows = np.zeros((60, 2))
-    model = mj.HiddenMarkovModel(2, emission=emission, effort="fast", random_state=0)
+    model = mj.HiddenMarkovModel(k, emission=emission, effort="fast", random_state=0)
     with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
         model.fit(rows)
     assert not model.regular_ and mj.HiddenMarkovModel(1, emission=emission).fit(rows).regular_

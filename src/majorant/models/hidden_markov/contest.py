@@ -169,12 +169,14 @@ class SequenceContest(MixtureContest):
     has_faults = True  # states that are the same make a model of fewer, whatever their density
 
     def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
-        """Return the pairs of states that are the same: in rows, and in where they lead to if there is a third one."""
+        """Return the pairs of states that are the same: in rows, and in where they lead to if another one differs."""
+        pairs, k = super().same_densities(theta), self.mixture.n_components
+        if len(pairs) == k * (k - 1) // 2:
+            return pairs
         if isinstance(self.chain, GatedChain):
             steps = np.exp(self.chain.log_steps(theta.law, self.columns[-2][self.looked_at])[0])
         else:
             steps = self.chain.describe(theta.law)["transitions"]
-        pairs = super().same_densities(theta)
         apart = [np.abs(np.delete(steps[:, i] - steps[:, j], [i, j], axis=1)).mean(axis=0) for i, j in pairs]
         return pairs[[bool(of_each.max(initial=0.0) < SAME_STEPS) for of_each in apart]]
 
