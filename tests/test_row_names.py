@@ -41,6 +41,12 @@ def test_record_batches_of_arrow_keep_the_names_of_columns_and_text_in_them_is_n
         text = in_arrow(FRAME.assign(**{NAMES[1]: "warm"}))
         with pytest.raises(ValueError, match=f"column '{NAMES[1]}' holds text such as 'warm'"):
             make(cls).fit(text, target(cls, N))
+        for rows, name in (
+            (text.to_pandas().set_axis(range(10, 10 + len(NAMES)), axis=1), 11),
+            (np.full(ROWS.shape, b"warm"), 0),
+        ):
+            with pytest.raises(ValueError, match=f"column {name} holds text such as b?'warm'"):
+                make(cls).fit(rows, target(cls, N))
 
 
 @other_names

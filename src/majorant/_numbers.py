@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
@@ -27,6 +27,8 @@ _OTHER_DECIMALS = 3
 _OBJECTIVE_DIGITS = 4
 _BOUND_DIGITS = 2
 _MOST_SHOWN = 10
+MOST_NAMED = 5
+"""Columns up to which a sentence names each."""
 
 
 class _Brief(Repr):
@@ -153,6 +155,12 @@ def told_p(p: float) -> str:
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """Write a count with its noun: ``1 start``, ``80 starts``."""
     return f"{number} {singular if number == 1 else plural or plural_of(singular)}"
+
+
+def few_of(names: Sequence[str]) -> str:
+    """Join names by commas, of many the first five."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def plural_of(noun: str) -> str:

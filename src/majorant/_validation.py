@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant._cells import refuse_what_is_no_number, without_na
 from majorant._frames import column_names, whole_table
-from majorant._numbers import briefly
+from majorant._numbers import briefly, counted
 
 
 def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
@@ -114,7 +114,7 @@ def warn_of_repeats(n_distinct: int, size: int) -> None:
     if n_distinct < size:
         warnings.warn(
             f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters "
-            f"({size}): X has only {n_distinct} distinct rows with weight",
+            f"({size}): X has only {counted(n_distinct, 'distinct row')} with weight",
             ConvergenceWarning,
             stacklevel=levels_to_user(),
         )
@@ -263,10 +263,17 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "number" if isinstance(value, Real) else type(value).__name__
 
 
-def validate_data(estimator: Any, X: Any, *target: Any, of_missing: str | None = None, **options: Any) -> Any:
+def validate_data(
+    estimator: Any,
+    X: Any,
+    *target: Any,
+    of_missing: str | None = None,
+    by_formula: Callable[[Any, int], str] | None = None,
+    **options: Any,
+) -> Any:
     """Check rows and target like scikit-learn's ``validate_data``, but reject dates and masked cells.
 
-    Errors name the column that holds text, and say `of_missing` of missing values.
+    Errors name the column that holds text, as `refuse_text` does, and say `of_missing` of missing values.
     """
     from sklearn.utils.validation import validate_data as checked
 
@@ -278,27 +285,30 @@ def validate_data(estimator: Any, X: Any, *target: Any, of_missing: str | None =
         return checked(estimator, X, *map(without_na, target), **options)
     except ValueError as error:
         if str(error).startswith("could not convert"):
-            call = f'{type(estimator).__name__}.from_formula("y ~ x + {{}}", table)'
-            refuse_text(X, by_formula=call if hasattr(estimator, "from_formula") and options.get("reset", True) else "")
+            refuse_text(X, by_formula=by_formula if options.get("reset", True) else None)
         if of_missing is not None and str(error).startswith("Input X contains NaN"):
             raise ValueError(f"Input X contains NaN. {of_missing}") from error
         raise
 
 
-def refuse_text(X: Any, what: str = "X", by_formula: str = "") -> None:
-    """Raise ValueError for text, with the first column that holds some; `by_formula` is a call that would take it."""
+def refuse_text(X: Any, what: str = "X", by_formula: Callable[[Any, int], str] | None = None) -> None:
+    """Raise ValueError for text, with the first column that holds some.
+
+    `by_formula` returns for the name and the number of a column the call that would take it, if there is one.
+    """
     names = column_names(X)
     array = np.asarray(X) if names is None else np.empty(0)
-    columns: dict[Any, NDArray[Any]] = dict(enumerate(array.T)) if array.ndim == 2 else {None: array}
+    columns: list[tuple[Any, Any]] = list(enumerate(array.T)) if array.ndim == 2 else [(None, array)]
     if names is not None:
-        columns = {name: np.asarray(X[name]) for name in names if isinstance(name, str)}
-    for name, values in columns.items():
-        texts = (v for v in values.ravel().tolist() if isinstance(v, str) and not _is_number(v))
-        if values.dtype.kind not in "OUT" or (text := next(texts, None)) is None:
+        columns = [(name, X.iloc[:, j] if hasattr(X, "iloc") else X[name]) for j, name in enumerate(names)]
+    for j, (name, column) in enumerate(columns):
+        values = np.asarray(column)
+        texts = (v for v in values.ravel().tolist() if isinstance(v, str | bytes) and not _is_number(v))
+        if values.dtype.kind not in "OSUT" or (text := next(texts, None)) is None:
             continue
         if name is None:
             raise ValueError(f"{what} must hold numbers; it holds text such as {text!r}")
-        called = by_formula.format(name if isinstance(name, str) else "kind")
+        called = "" if by_formula is None else by_formula(name, j)
         more = f" but one; {called} takes text as it is" if called else ""
         raise ValueError(
             f"{what} must hold numbers; column {name!r} holds text such as {text!r}: leave it out, or write it as a "
@@ -306,7 +316,7 @@ def refuse_text(X: Any, what: str = "X", by_formula: str = "") -> None:
         )
 
 
-def _is_number(text: str) -> bool:
+def _is_number(text: str | bytes) -> bool:
     try:
         float(text)
     except ValueError:

@@ -241,7 +241,7 @@ def test_constant_and_repeated_columns_are_named() -> None:
     X = two_scales()
     plain = fit(X, 2)
     constant, said = warned(np.c_[X, np.full(len(X), 7.0)], 2)
-    assert "Constant columns: 2" in said
+    assert "Constant column: 2. It does not" in said
     np.testing.assert_array_equal(constant.predict(np.c_[X, np.full(len(X), 7.0)]), plain.predict(X))
     repeated, said = warned(np.c_[X, 3 * X[:, 1] - 1], 2)
     assert "Columns 1, 2 are linear functions" in said
@@ -252,6 +252,11 @@ def test_columns_of_two_values_are_named_with_the_model_that_takes_them() -> Non
     table = pd.DataFrame(one_hot_and_two(), columns=["a=1", "a=2", "a=3", "a=4", "x", "y"])
     said = warned(table, 4)[1]
     assert "'a=1', 'a=2', 'a=3', 'a=4' hold two values" in said and "LatentClassAnalysis" in said
+    said = warned(np.random.default_rng(0).integers(2, size=(120, 1)).astype(float), 2)[1]
+    assert "Column 0 holds two values and is no normal distribution: " in said and "takes it, and text" in said
+    wide = np.eye(40)[np.arange(200) % 40]
+    with pytest.warns(ConvergenceWarning, match="Columns 0, 1, 2, 3, 4 and 35 more hold two values each"):
+        mj.GaussianMixture(2, covariance_type="diag", random_state=0).fit(wide)
     heap = np.r_[np.random.default_rng(0).normal(size=(5, 2)), np.full((5, 2), 9.0)]
     said = warned(heap, 2)[1]
     assert "No regular solution" in said and "LatentClassAnalysis" not in said

@@ -12,6 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
+from majorant.models.hidden_markov.emissions import EMISSIONS, EXPLAINED
 
 
 def table(n: int = 160) -> pd.DataFrame:
@@ -199,3 +200,16 @@ def test_errors_name_rows_as_they_were_given() -> None:
     future = pd.DataFrame({"animal": ["u", "v"], "hour": [80, 80], "x": [1.0, 1.0], "kind": ["a", "c"]})
     with pytest.raises(ValueError, match=r"future: .*'c' in row 1 "):
         model.forecast(data, future=future)
+
+
+@pytest.mark.parametrize("emission", EMISSIONS)
+def test_text_is_named_with_a_call_that_takes_it_where_there_is_one(emission: str) -> None:
+    rows = table().assign(y=lambda rows: (rows["y"] > 1).astype(float)).rename(columns={"kind": "my kind"})
+    for names in (["y", "x", "my kind"], ["my kind", "x"]):  # the first is the target, which is no term
+        with pytest.raises(ValueError, match="column 'my kind' holds text such as") as refused:
+            mj.HiddenMarkovModel(2, emission=emission).fit(rows[names])
+        call = str(refused.value).partition(" but one; ")[2].removesuffix(" takes text as it is")
+        assert bool(call) == (emission in EXPLAINED.values() and names[0] == "y")
+        if call:
+            fitted = eval(call, {"HiddenMarkovModel": mj.HiddenMarkovModel, "table": rows})
+            assert fitted.emission == emission and fitted.feature_names_in_[-1] == "my kind[T.b]"

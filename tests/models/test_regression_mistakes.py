@@ -325,13 +325,15 @@ KINDS = np.tile(["a", "b", "c"], 20)
 
 
 @pytest.mark.parametrize("as_table", [pd.DataFrame, pl.DataFrame, lambda table: pd.DataFrame(table).to_numpy()])
-def test_text_is_named_with_the_formula_that_takes_it(as_table: Any) -> None:
-    table, y = as_table({"x": X[:, 0], "kind": KINDS}), np.arange(60.0)
-    match = "holds text such as 'a': leave it out, .* but one; RegressionMixture.from_formula.* takes text as it is"
-    with pytest.raises(ValueError, match=f"X must hold numbers; column ('kind'|1) {match}"):
-        mj.RegressionMixture(2).fit(table, y)
-    with pytest.raises(ValueError, match=f"gating must hold numbers; column ('kind'|1) {match}"):
-        mj.RegressionMixture(2).fit(X, y, gating=table)
+def test_text_is_named_with_a_call_that_takes_it(as_table: Any) -> None:
+    table, y = as_table({"x": X[:, 0], "my {kind}": KINDS}), np.arange(60.0)
+    whole = pd.DataFrame({"y": y, "x": X[:, 0], "my {kind}": KINDS, "kind": KINDS})
+    match = "column ('my {kind}'|1) holds text such as 'a': leave it out, .* but one; .* takes text as it is"
+    for of_what, given in (("X", {"X": table}), ("gating", {"X": X, "gating": table})):
+        with pytest.raises(ValueError, match=f"{of_what} must hold numbers; {match}") as refused:
+            mj.RegressionMixture(2).fit(**given, y=y)
+        call = str(refused.value).partition(" but one; ")[2].removesuffix(" takes text as it is")
+        assert eval(call, {"RegressionMixture": mj.RegressionMixture, "table": whole}).n_components == 2
     with pytest.raises(ValueError, match="y must hold numbers; it holds text such as 'a'"):
         mj.RegressionMixture(2).fit(X, KINDS)
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from majorant._cells import code_for_missing
+from majorant._numbers import few_of
 from majorant.cli.errors import listed
 from majorant.cli.matrix import Columns, Matrix, id_columns, is_date, is_numeric
 from majorant.cli.tables import SourceTable
@@ -142,8 +143,9 @@ def of_codes(table: SourceTable, names: Sequence[str]) -> list[str]:
 def of_constant_columns(columns: Columns, matrix: Matrix) -> list[str]:
     """Return a warning that names columns with one value in every row."""
     constant = (matrix.values.min(axis=0) == matrix.values.max(axis=0)).nonzero()[0]
-    names = ", ".join(f'"{columns.features[j]}"' for j in constant)
-    return [f"Constant columns: {names}. They do not distinguish clusters."] if names else []
+    names = few_of([f'"{columns.features[j]}"' for j in constant])
+    columns_of, they = ("column", "It does") if len(constant) == 1 else ("columns", "They do")
+    return [f"Constant {columns_of}: {names}. {they} not distinguish clusters."] if names else []
 
 
 def of_one_column(columns: Columns, matrix: Matrix) -> list[str]:

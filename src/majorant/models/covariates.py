@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._frames import column_names
-from majorant._numbers import counted
+from majorant._numbers import MOST_NAMED, counted
 from majorant._validation import is_missing
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
 MOST_LEVELS = 50
 """Most levels of a covariate of text."""
-MOST_NAMED = 5
-"""Columns up to which a sentence names each."""
 ALIKE = 1e-10
 """Relative size below which a difference is one of rounding."""
 TINY = 1e-300

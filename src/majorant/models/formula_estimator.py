@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
-from majorant.formulas import EXTRAS, Formula, column_of, is_design, is_table, numbers_of
+from majorant.formulas import EXTRAS, Formula, column_of, is_design, is_table, numbers_of, quoted
 from majorant.models.base import LatentVariableModel
 
 P = ParamSpec("P")
@@ -57,6 +57,20 @@ class FromFormula:
         made = cast(Any, cls)
         of_fit = {name: arguments.pop(name) for name in signature(made.fit_formula).parameters if name in arguments}
         return cast(Self, made(**arguments).fit_formula(formula, data, **of_fit))
+
+
+def term(column: Any) -> str:
+    """Return a column as a term of a formula; for a number in place of a name, what could be its name."""
+    return quoted(column) if isinstance(column, str) else "kind"
+
+
+def taking_text(model: str, settings: str = "", n_targets: int = 0) -> Callable[[Any, int], str]:
+    """Return which call takes a column of text among its terms, for `refuse_text`; targets are none."""
+
+    def called(column: Any, j: int) -> str:
+        return "" if j < n_targets else f"{model}.from_formula({f'y ~ x + {term(column)}'!r}, table{settings})"
+
+    return called
 
 
 class FormulaEstimator(FromFormula, LatentVariableModel):

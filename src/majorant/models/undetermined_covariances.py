@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from majorant._numbers import MOST_NAMED, few_of
 from majorant.data.chunks import Block, Chunks
 from majorant.densities.coordinates import Array, frames
 
 EPS = float(np.finfo(np.float64).eps)
-MOST_NAMED = 5
-"""Pairs up to which a sentence names each."""
 WIDE, WIDEST = 100, 1000
 """Columns up to which covariance matrices of fewer rows than columns are fitted: where each step factors them, and
 where steps take only directions in which rows vary."""
@@ -85,7 +84,7 @@ def of_undetermined(
 
     It is the reason why no solution is regular.
     """
-    said = [f"columns {', '.join(dependent)} are linear functions of each other"] if dependent else []
+    said = [f"columns {few_of(dependent)} are linear functions of each other"] if dependent else []
     if constant:
-        said += [f"column{'s' * (len(constant) > 1)} {', '.join(constant)} do{'es' * (len(constant) == 1)} not vary"]
+        said += [f"column{'s' * (len(constant) > 1)} {few_of(constant)} do{'es' * (len(constant) == 1)} not vary"]
     return f"{' and '.join(said)}, so that {then}" if said else ""

@@ -278,7 +278,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         if n_distinct < self.n_clusters:
             warnings.warn(
                 f"at most {n_distinct} of n_clusters={self.n_clusters} clusters can be told apart: X has only "
-                f"{n_distinct} distinct rows with weight",
+                f"{counted(n_distinct, 'distinct row')} with weight",
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )

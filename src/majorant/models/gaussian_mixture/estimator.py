@@ -468,7 +468,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     def _warnings(self, contest: Any) -> list[str]:
         said, n_distinct = super()._warnings(contest), len(contest.rows.weights)
         if not contest.rows.is_stream and n_distinct < self.n_components:
-            few = f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
+            rows = counted(n_distinct, "distinct row")
+            few = f"X has only {rows} with weight, fewer than n_components={self.n_components}."
             said = [few, *said]
         return rank_sentences(contest.frames, contest.kind, self._names, contest.rows) + said
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from majorant._numbers import few_of
 from majorant.densities.coordinates import Frames, frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
@@ -20,8 +21,8 @@ FEW_ROWS = 1.5
 
 
 def named(columns: Sequence[int], names: Sequence[str] | None) -> str:
-    """Return the names of columns, or their numbers where they have none."""
-    return ", ".join(str(j) if names is None else f"{names[j]!r}" for j in columns)
+    """Return the names of columns, of many the first few, or their numbers where they have none."""
+    return few_of([str(j) if names is None else f"{names[j]!r}" for j in columns])
 
 
 def rank_sentences(found: Frames, kind: Covariance, names: Sequence[str] | None, rows: StandardRows) -> list[str]:
@@ -31,7 +32,8 @@ def rank_sentences(found: Frames, kind: Covariance, names: Sequence[str] | None,
     """
     said = []
     if found.constant and kind is not SPHERICAL:
-        said.append(f"Constant columns: {named(found.constant, names)}. They do not distinguish components.")
+        columns, they = ("column", "It does") if len(found.constant) == 1 else ("columns", "They do")
+        said.append(f"Constant {columns}: {named(found.constant, names)}. {they} not distinguish components.")
     if found.dependent and kind.has_matrices:
         x = rows.points[:, found.dependent]
         there = ~np.isnan(x).any(axis=1)
@@ -51,9 +53,12 @@ def rank_sentences(found: Frames, kind: Covariance, names: Sequence[str] | None,
 
 def two_valued_sentence(columns: Sequence[int], names: Sequence[str] | None) -> str:
     """Return which model takes columns of two values, on which components of this one collapse."""
+    hold, them = "Columns {} hold two values each and are no normal distributions", "them"
+    if len(columns) == 1:
+        hold, them = "Column {} holds two values and is no normal distribution", "it"
     return (
-        f"Columns {named(columns, names)} hold two values each and are no normal distributions: LatentClassAnalysis "
-        "(majorant fit latent-class-analysis) takes them, and text, as categories beside numbers"
+        f"{hold.format(named(columns, names))}: LatentClassAnalysis (majorant fit latent-class-analysis) takes {them}, "
+        "and text, as categories beside numbers"
     )
 
 

@@ -24,7 +24,7 @@ from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.emissions import AUTOREGRESSIONS, Learn, LinesEmission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
-from majorant.models.hidden_markov.formula import SeriesFormula
+from majorant.models.hidden_markov.formula import SeriesFormula, call_for_text
 from majorant.models.hidden_markov.lags import forecast_of_lines, with_lags
 from majorant.models.hidden_markov.law import chain_of, check_gated, check_possible
 from majorant.models.hidden_markov.means import OfTuples
@@ -32,7 +32,7 @@ from majorant.models.hidden_markov.sequences import Sequences, SeriesRows, one_t
 from majorant.models.hidden_markov.stream import SeriesStream, is_stream, series_stream
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import Rows, checked_labels, in_rows, refuse_beside_stream, row_weight_of
+from majorant.models.mixture_rows import ACCEPTED, Rows, checked_labels, in_rows, refuse_beside_stream, row_weight_of
 from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices
 from majorant.results.information import Errors
@@ -81,9 +81,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         return chain_of(self.n_components, self.start, self.allowed, width, self.sticky, self._order)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
-        X = validate_data(
-            self, X, reset=fitting, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
-        )
+        X = validate_data(self, X, reset=fitting, by_formula=call_for_text(self.emission), **ACCEPTED)
         return np.asarray(X, dtype=np.float64)
 
     def _sequences(

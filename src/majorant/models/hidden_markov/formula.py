@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,9 @@ from majorant.formulas import Formula, RowError, is_table
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
 from majorant.formulas.terms import Terms
+from majorant.models.formula_estimator import taking_text
 from majorant.models.hidden_markov.ahead import order_ahead
+from majorant.models.hidden_markov.emissions import EXPLAINED, LinesEmission
 from majorant.models.hidden_markov.sequences import Sequences, one_table, sequences_of
 from majorant.registry import value_class
 
@@ -26,6 +28,12 @@ LAG = re.compile(r"(?<![\w.])lag\(\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*(?:,\s*(\d+
 LAGGED = re.compile(r"lag\((.+?)(?:, (\d+))?\)", flags=re.DOTALL)
 """The name of a column that a lag makes."""
 NOTHING = Terms((), {}, {}, {}, ())
+
+
+def call_for_text(emission: Any) -> Callable[[Any, int], str] | None:
+    """Return which call takes a column of text, for `refuse_text`; None without terms."""
+    settings = "" if emission == LinesEmission.name else f", emission={emission!r}"
+    return taking_text("HiddenMarkovModel", settings, n_targets=1) if emission in EXPLAINED.values() else None
 
 
 @value_class

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, validate_data
 from majorant.data.storage import is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy
+from majorant.models.formula_estimator import taking_text
 from majorant.models.mixture_rows import refuse_beside_stream
 from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.extras import Extras, check_extras
@@ -311,7 +312,8 @@ class RegressionMixture(CertifiableLines):
             seed = int(check_random_state(self.random_state).randint(2**31))
             source = stored_rows(X)
             if source is None:
-                rows, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", y_numeric=True)
+                kinds: Any = {"dtype": [np.float64, np.float32], "order": "C", "y_numeric": True}
+                rows, y = validate_data(self, X, y, by_formula=taking_text("RegressionMixture"), **kinds)
                 rows, y, n = rows.astype(np.float64, copy=False), np.ascontiguousarray(y, dtype=np.float64), len(y)
             else:
                 rows, n = source, self._check_stored(source, reset=True)

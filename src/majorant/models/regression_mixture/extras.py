@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 from majorant._frames import column_names
 from majorant._numbers import briefly
 from majorant._validation import check_groups, refuse_text
+from majorant.models.formula_estimator import term
 from majorant.models.mixture_rows import check_constant, checked_labels, labels_of_groups
 from majorant.solvers.responses import Response
 
@@ -103,7 +104,8 @@ def _gating(gating: Any, n: int) -> Array:
         )
     if len(raw.shape) == 1:
         raw = np.asarray(raw)[:, None]
-    refuse_text(raw, "gating", 'RegressionMixture.from_formula("y ~ x", table, gating="{}")')
+    call = "RegressionMixture.from_formula('y ~ x', table, gating={!r})"
+    refuse_text(raw, "gating", lambda name, _: call.format(term(name)))
     table = np.asarray(check_array(raw, dtype=np.float64, input_name="gating"))
     if len(table) != n:
         raise ValueError(f"gating must have a row for each of the {n} rows of X; got {len(table)}")
