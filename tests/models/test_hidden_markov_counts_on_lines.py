@@ -140,9 +140,11 @@ def test_columns_that_separate_the_rows_of_a_state_are_named_and_have_no_error(e
     y = np.where(level == 1, certain, law(np.array([0.3, 0.5, 0.6])[level]).rvs(random_state=1))
     table = pd.DataFrame({"y": y, "one": level == 1, "two": level == 2}).astype(float)
     formula = "y ~ one + two"
-    with pytest.warns(ConvergenceWarning, match="runs to infinity along one: its rows are .* leave out columns"):
+    with pytest.warns(
+        ConvergenceWarning, match=f"runs to infinity along one, as {SEPARATED[emission]}: leave out columns"
+    ):
         model = mj.HiddenMarkovModel.from_formula(formula, table, emission=emission, n_components=1, random_state=0)
-    assert not model.regular_ and model.degeneracy_ in " ".join(model.summary().look_out)
+    assert model.regular_ and model.separated_ in " ".join(model.summary().look_out)
     errors, low = model.standard_errors(table), model.confidence_intervals(table)["coef"][0]
     assert np.isnan(errors["coef"][0, 0]) and np.isnan(low[0, 0])
     means = np.array([y[level == 0].mean(), y[level == 2].mean()])
@@ -152,6 +154,7 @@ def test_columns_that_separate_the_rows_of_a_state_are_named_and_have_no_error(e
     np.testing.assert_allclose(model.forecast(table, future=table[level == 1][:1]).mean, certain, atol=1e-3)
 
 
+SEPARATED = {"poisson": "all its counts there are zero", "bernoulli": "its rows are separated"}
 MORE = {
     "copy": lambda x: np.column_stack([x, 2 * x]),
     "constant": lambda x: np.column_stack([x, np.full(len(x), 3.0)]),
@@ -193,19 +196,44 @@ def test_of_columns_without_an_effect_and_one_that_separates_the_last_is_named(e
     last = (np.arange(len(there)) % 10 < 3).astype(float)
     y = np.where(last == 1, 0.0, there["y"])
     columns = np.column_stack([MORE["both"](there["x"].to_numpy()), last])
-    with pytest.warns(ConvergenceWarning, match="runs to infinity along x5:"):
+    with pytest.warns(ConvergenceWarning, match="runs to infinity along x5, as"):
         states = mj.HiddenMarkovModel(1, emission=f"{emission}_regression").fit(np.column_stack([y, columns]))
     with pytest.warns(ConvergenceWarning, match="coefficients that diverge: x4. "):
         mj.RegressionMixture(1, family=emission.replace("bernoulli", "binomial"), random_state=0).fit(columns, y)
-    assert not states.regular_
+    assert states.regular_
+
+
+@pytest.mark.parametrize(("emission", "certain"), [("poisson", 0), ("bernoulli", 0), ("bernoulli", 1)])
+def test_a_state_that_is_certain_counts_as_without_a_line(emission: str, certain: int) -> None:
+    """Its likelihood is finite; a line that is a constant alone is the same model, and no column is to blame."""
+    table, s = switching(emission)
+    rows = table.assign(y=np.where(s == 1, certain, table["y"])).dropna()[["y"]]
+    said = f"All targets of a state are {['zero', 'one'][certain]}, so that its line runs to infinity"
+    plain = mj.HiddenMarkovModel(2, emission=emission, random_state=0).fit(rows)
+    with pytest.warns(ConvergenceWarning, match=said) as told:
+        model = mj.HiddenMarkovModel(2, emission=f"{emission}_regression", random_state=0).fit(rows)
+    assert "column" not in " ".join(str(one.message) for one in told)
+    assert plain.regular_ and model.regular_ and model.separated_ in " ".join(model.summary().look_out)
+    assert model.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-5)
+    errors = model.standard_errors(rows)
+    assert np.isnan(errors["intercept"]).sum() == 1
+    np.testing.assert_allclose(errors["transitions"], plain.standard_errors(rows)["transitions"], rtol=1e-2)
 
 
 @pytest.mark.parametrize("emission", FAMILIES)
-def test_a_state_without_an_event_does_not_count(emission: str) -> None:
-    """As in a mixture of regressions, where a constant leads to infinity without any column."""
+def test_no_column_is_blamed_for_a_state_without_an_event(emission: str) -> None:
     table, s = switching(emission)
     table = table.assign(y=np.where(s == 1, 0.0, table["y"]))
-    with pytest.warns(ConvergenceWarning, match="the line of a state runs to infinity along the constant:"):
+    with pytest.warns(ConvergenceWarning, match="All targets of a state are zero") as told:
         model = mj.HiddenMarkovModel.from_formula("y ~ x", table, emission=emission, n_components=2, random_state=0)
-    assert not model.regular_ and model.degeneracy_ in " ".join(model.summary().look_out)
-    assert np.isnan(model.standard_errors(table)["intercept"]).sum() == 1
+    assert model.regular_ and "column" not in " ".join(str(one.message) for one in told)
+    errors = model.standard_errors(table)
+    assert np.isnan(errors["intercept"]).sum() == np.isnan(errors["coef"]).sum() == 1
+
+
+@pytest.mark.filterwarnings("ignore:All targets of a state:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("emission", ["poisson", "poisson_regression"])
+def test_two_states_are_selected_where_one_has_no_event(emission: str) -> None:
+    y = np.where(np.arange(80) < 40, np.random.default_rng(0).poisson(3, 80), 0)[:, None]
+    selection = mj.select(mj.HiddenMarkovModel(emission=emission, random_state=0), y, n_components=[1, 2])
+    assert selection.best.size == 2 and not any(c.excluded for c in selection.candidates)

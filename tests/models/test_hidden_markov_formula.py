@@ -188,6 +188,29 @@ def test_a_state_whose_line_is_exact_is_said_to_be(noise: float) -> None:
     assert not fitted.regular_
     line = np.argmin(np.abs(fitted.coef_[:, 0] - 2))
     np.testing.assert_allclose([fitted.coef_[line, 0], fitted.intercept_[line]], [2, 1], atol=0.1)
+    errors = fitted.standard_errors(table)
+    for name in ("intercept", "coef", "variances"):
+        assert np.isnan(errors[name][line]).all()
+        assert np.isfinite(errors[name][1 - line]).all() == (noise > 0)
+
+
+def test_two_states_on_one_exact_line_are_told_one_thing_to_do() -> None:
+    x = np.random.default_rng(0).normal(size=60)
+    rows = np.column_stack([1 + 2 * x, x])
+    with pytest.warns(ConvergenceWarning, match="; fit a single regression.$") as told:
+        mj.HiddenMarkovModel(2, emission="regression", random_state=0).fit(rows)
+    assert "take in more rows" not in " ".join(str(one.message) for one in told)
+
+
+@pytest.mark.parametrize("of_category", [True, False])
+def test_a_formula_is_advised_for_levels_of_a_category_only(of_category: bool) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=60)
+    column = (x > 0).astype(float) if of_category else x
+    rows = np.column_stack([random.normal(size=60) + x, column, 1 - column])
+    with pytest.warns(ConvergenceWarning, match="x3 is a linear function") as told:
+        mj.HiddenMarkovModel(1, emission="regression", random_state=0).fit(rows)
+    assert ("a formula" in " ".join(str(one.message) for one in told)) == of_category
 
 
 def test_errors_name_rows_as_they_were_given() -> None:

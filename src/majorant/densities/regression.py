@@ -42,7 +42,6 @@ EXACT_SHARE = 0.2
 """Share of the rows from which on lines without noise are told of beside a solution that counts."""
 NO_MAXIMUM = ", so the likelihood has no maximum: the noise is a floor, from which log-likelihood and criteria follow"
 EXACT_LINE = f"one line fits every row exactly{NO_MAXIMUM}"
-SEPARATED_ROWS = "its rows are separated, or all its counts are zero, or as large as they can be"
 EXACT_LINES = f"every row is exactly on one of the lines{NO_MAXIMUM}, and there are no standard errors"
 
 
@@ -140,28 +139,22 @@ class Regression:
         """
         if self.response.has_dispersion:
             return np.zeros((0, 0))
-        events, own = np.linalg.eigh(self._information_seen(statistics, theta, unseen)[0])
+        information = self.information(statistics, theta)[0]
+        if unseen is not None:
+            information += 2 * FEW_EVENTS * np.kron(np.eye(theta.coef.shape[1]), unseen @ unseen.T)
+        events, own = np.linalg.eigh(information)
         return np.asarray(own[:, events < FEWEST_EVENTS])
 
-    def has_events(
-        self, statistics: Array, theta: Predictors, least: float = FEWEST_EVENTS, unseen: Array | None = None
-    ) -> NDArray[np.bool_]:
+    def has_events(self, statistics: Array, theta: Predictors, least: float = FEWEST_EVENTS) -> NDArray[np.bool_]:
         """Return whether the information is more than `least` in every direction, for each run; see `without_events`.
 
         It is where the matrix less that on its diagonal has a Cholesky factor, which costs less than eigenvalues.
         """
         if self.response.has_dispersion:
             return np.ones(len(statistics), dtype=bool)
-        information = np.nan_to_num(self._information_seen(statistics, theta, unseen))
+        information = np.nan_to_num(self.information(statistics, theta))
         information -= least * np.eye(information.shape[1])
         return np.array([dpotrf(one, lower=True)[1] == 0 for one in information])
-
-    def _information_seen(self, statistics: Array, theta: Predictors, unseen: Array | None) -> Array:
-        """Return the information, and one more in directions that the design has no part in."""
-        found = self.information(statistics, theta)
-        if unseen is None or not unseen.size:
-            return found
-        return found + 2 * FEW_EVENTS * np.kron(np.eye(theta.coef.shape[1]), unseen @ unseen.T)
 
     def on_floor(self, dispersion: Array) -> NDArray[np.bool_]:
         """Return whether the smallest of some dispersions is as small as it can be, so that rows are fitted exactly."""
@@ -172,7 +165,7 @@ class Regression:
         """Say that the likelihood of one run has no maximum, as no component has noise; empty where one has some."""
         if not self.on_floor(theta.dispersion.max(axis=1, keepdims=True))[0]:
             return ""
-        return exact_line(theta.coef.shape[1]) if np.ptp(theta.coef[0], axis=0).max() < SAME_LINE else EXACT_LINES
+        return EXACT_LINE if np.ptp(theta.coef[0], axis=0).max() < SAME_LINE else EXACT_LINES
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
         p = self.n_coefficients
@@ -318,11 +311,6 @@ class GaussianRegression(Regression):
         """Return what rounding may add to an objective: squared residuals are divided by floored variances."""
         eps = float(np.finfo(np.float64).eps)
         return np.asarray(16 * eps * np.sum(statistics[:, :, 1] / theta.dispersion, axis=1))
-
-
-def exact_line(n_components: int) -> str:
-    """Say that one line fits every row, and that so many are none."""
-    return EXACT_LINE + "; fit a single regression" * (n_components > 1)
 
 
 def _each(theta: Predictors) -> tuple[Array, Array]:

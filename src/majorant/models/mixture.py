@@ -98,7 +98,7 @@ class MixtureEstimator(FittedMixture):
         Whether the solution is regular; if not, ``degeneracy_`` says why.
     degeneracy_ : str
     separated_ : str
-        Which columns separate the components, so that coefficients run to infinity; or empty.
+        Which columns separate the components, or the target on lines, so that coefficients run to infinity; or empty.
     never_together_ : list of [str, str]
         Columns of a covariance that no row has cells of both, so that the rows do not determine it.
     is_grouped_ : bool

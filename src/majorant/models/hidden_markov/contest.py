@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities.regression import EXACT_SHARE
-from majorant.engine.descent import Ends, Seen, descend
+from majorant.engine.descent import Ends, descend
 from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums
 from majorant.engine.runs import put, taken
 from majorant.laws import Chain, GatedChain, Independent
 from majorant.laws.independent import Weights
 from majorant.laws.tuples import TupleChain
-from majorant.models.hidden_markov.lines import AWAY, SwitchingLines, unseen_of
+from majorant.models.hidden_markov.lines import SwitchingLines, unseen_of
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows
@@ -141,22 +141,14 @@ class SequenceContest(MixtureContest):
         """Return the mixture without a largest ratio of the noises of lines."""
         return on if self.lines is None else replace(on, mixture=replace(self.mixture, density=self.lines.freed()))
 
-    def _degeneracies(self, theta: Parameters[Any, Any], seen: Seen) -> list[str]:
-        """Return why solutions do not count, as those whose lines run to infinity."""
-        reasons = super()._degeneracies(theta, seen)
-        if self.lines is None:
-            return reasons
-        finite = self.lines.inner.has_events(seen.statistics.density, theta.density, unseen=self.unseen)
-        return [reason if is_finite else AWAY for reason, is_finite in zip(reasons, finite, strict=True)]
-
     def is_admissible(self, run: Run[Parameters[Any, Any]]) -> bool:
-        """Return whether a solution that does not count is told of: lines that run to infinity, or fit many rows."""
+        """Return whether a solution that does not count is told of: lines that fit many rows exactly."""
         if self.lines is None or not np.isfinite(run.objective):
             return False
         exact = self.lines.inner.on_floor(run.theta.density.dispersion.T)
         statistics = self.on(self.whole).seen(run.theta).statistics
         fitted = self.mixture.law.shares(run.theta.law, statistics.law)[0][exact].sum()
-        return bool(run.degenerate == AWAY or fitted >= EXACT_SHARE)
+        return bool(fitted >= EXACT_SHARE)
 
     def judged(self, ends: Ends[Any]) -> str:
         """Return why a run's end does not count: where the ratio of noises is bounded, what it would be without."""

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.densities.regression import NO_MAXIMUM
+from majorant.densities.regression import EXACT_LINE, NO_MAXIMUM
 from majorant.engine.descent import Ends
+from majorant.engine.mixture import OnData
 from majorant.models.hidden_markov.emissions import LinesEmission
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
-from majorant.models.hidden_markov.lines import AWAY, without_effect
+from majorant.models.hidden_markov.lines import without_effect
+from majorant.models.mixture_rows import Rows
 from majorant.models.undetermined_covariances import of_undetermined
 
 
@@ -20,9 +22,7 @@ class JudgedMarkovModel(FittedMarkovModel):
 
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
         said = super()._degeneracy(contest, ends, order)
-        if contest.lines is not None:
-            return contest.lines.away(ends, self._entry_names("coef") or [], contest.unseen) if said == AWAY else said
-        if not said or self.dependent_ or self.constant_:
+        if not said or contest.lines is not None or self.dependent_ or self.constant_:
             return said
         names = self._feature_names()
         for one, table in zip(self.emissions_, contest.columns, strict=False):
@@ -31,6 +31,12 @@ class JudgedMarkovModel(FittedMarkovModel):
                 self.constant_ = [*self.constant_, *(names[one.first + j] for j in np.flatnonzero(same))]
         return of_undetermined([], self.constant_, "there is no spread in any state") or said
 
+    def _keep(self, contest: Any, found: Any, ends: Ends[Any], on: OnData, rows: Rows) -> None:
+        super()._keep(contest, found, ends, on, rows)
+        if contest.lines is not None:
+            away = contest.lines.separated(on, ends, self._entry_names("coef") or [], contest.unseen)
+            self.separated_ = f"{self.separated_} {away}".strip()
+
     def _warnings(self, contest: Any) -> list[str]:
         said = super()._warnings(contest)
         if isinstance(lines := self.emissions_[0], LinesEmission):
@@ -38,8 +44,8 @@ class JudgedMarkovModel(FittedMarkovModel):
         return said
 
     def _advice(self) -> str:
+        if EXACT_LINE in self.degeneracy_ and self.n_components > 1:
+            return "fit a single regression"
         if NO_MAXIMUM in self.degeneracy_:
             return "take in more rows, unless lines without noise are meant"
-        if AWAY in self.degeneracy_:
-            return "leave out columns, or take in more rows" + ", or use fewer components" * (self.n_components > 1)
         return super()._advice()

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities import GaussianRegression, Predictors, Regression, VarianceRule
-from majorant.densities.regression import SEPARATED_ROWS
+from majorant.densities.regression import FEWEST_EVENTS
 from majorant.engine.descent import Ends
-from majorant.engine.mixture import Array, Limits, Mixture, Table
+from majorant.engine.mixture import Array, Limits, Mixture, OnData, Parameters, Table
 from majorant.laws.separation import LEAST_PART
 from majorant.models.covariates import BY_FORMULA, LINEAR, told, undetermined
 from majorant.solvers.responses import Response
@@ -25,7 +25,7 @@ UNSEEN = 1e-11
 """Share of the largest square of a direction below which rows have no part in it."""
 WITHOUT_EFFECT = 1e300
 """Unit of a column beside a constant that is the same in all rows: its coefficient is zero, whatever the constant."""
-AWAY = "the line of a state runs to infinity"
+EXACT_STATE = "the line of a state fits its rows exactly, so that its noise is zero but for a floor"
 
 
 class SwitchingLines:
@@ -109,7 +109,7 @@ class SwitchingLines:
 
     def exact_line(self, theta: Predictors) -> str:
         """Say that a state fits its rows exactly; empty where none does."""
-        said = "the line of a state fits its rows exactly, so that its noise is zero but for a floor"
+        said = f"{EXACT_STATE}, and it has no standard errors (NaN)"
         return self.inner.exactness(theta) or said * int(self.inner.on_floor(theta.dispersion)[0])
 
     def degeneracy(self, theta: Predictors, sizes: Array, mixture: Mixture) -> str:
@@ -156,20 +156,48 @@ class SwitchingLines:
         """Return directions of the `vector` of one run of which rows say nothing, orthonormal, (m, r)."""
         return self.inner.without_events(statistics, theta)
 
-    def away(self, ends: Ends[Any], names: Sequence[str], unseen: Array) -> str:
-        """Say along which columns lines run to infinity where one run ended, as some do.
+    def separated(self, on: OnData, ends: Ends[Any], names: Sequence[str], unseen: Array) -> str:
+        """Say why lines run to infinity where one run ended, and along which columns; empty where none does.
 
         Directions in which no row has a part, `unseen`, are not among them, see `unseen_of`.
         """
         theta = ends.theta.density
         own = self.inner.without_events(ends.seen.statistics.density, theta, unseen)
-        led = np.abs(self.theta_of((own @ (own.T @ self.vector(theta)[0]))[None], theta).coef[0]).max(axis=0)
+        if not own.size:
+            return ""
+        led = np.abs(self.theta_of((own @ (own.T @ self.vector(theta)[0]))[None], theta).coef[0])
+        others = self._apart_from(on, ends.theta) if self.n_constants else np.ones((2, len(led)))
+        events = np.diagonal(self.inner.information(ends.seen.statistics.density, theta)[0])[:: self.p]
+        lone = (others < FEWEST_EVENTS) & (events < FEWEST_EVENTS)  # without other targets than zero, or one
+        said = [
+            f"All targets of a state are {value}, so that its line runs to infinity"
+            for value, of in zip(("zero", "one"), lone, strict=True)
+            if of.any()
+        ]
+        led = led[~lone.any(axis=0)].max(axis=0, initial=0.0)
         part = led[self.n_constants :]  # the constant leads along with any column
-        found = [name for name, size in zip(names, part, strict=True) if size >= LEAST_PART * led.max()]
+        found = [name for name, size in zip(names, part, strict=True) if size > LEAST_PART * led.max()]
+        if found:
+            why = "its rows are separated" if self.inner.response.takes_trials else "all its counts there are zero"
+            said.append(
+                f"The line of a state runs to infinity along {', '.join(found)}, as {why}: leave out columns, or take "
+                "in more rows"
+            )
+        said = said or ["The line of a state runs to infinity along the constant"]
         return (
-            f"{AWAY} along {', '.join(found) or 'the constant'}: {SEPARATED_ROWS}, so that where it stopped is no "
-            "estimate, and has no standard errors (NaN)"
+            f"{'. '.join(said)}. Coefficients that run to infinity have no standard errors (NaN) and no intervals; "
+            "log-likelihood and predictions are right."
         )
+
+    def _apart_from(self, on: OnData, theta: Parameters[Any, Any]) -> Array:
+        """Return the weight of targets other than zero, and other than one, in each state, (2, states)."""
+
+        def visit(block: Block) -> Array:
+            y, q = block.columns[1], on.mixture.responsibilities(theta, block)[0][0]
+            q = q if block.weights is None else q * block.weights
+            return np.stack([q @ (~np.isnan(y) & (y != value)) for value in (0, 1)])
+
+        return np.asarray(on.data.map_sum(visit))
 
 
 def unseen_of(design: Array) -> Array:
@@ -185,7 +213,9 @@ def without_effect(design: Array, names: list[str], has_constant: bool) -> list[
     alike = undetermined(whole, names, beside_constant=has_constant)
     if not alike:
         return []
+    in_two = [names[j] for j in range(len(names)) if len(np.unique(whole[:, j])) <= 2]
+    of_category = any(alike.get(name) == LINEAR for name in in_two)
     return [
         f"Columns have no effect of their own: {told(alike)}. Their coefficients have no standard errors (NaN); "
-        f"log-likelihood and predictions are right. Leave them out{f'; {BY_FORMULA}' * (LINEAR in alike.values())}."
+        f"log-likelihood and predictions are right. Leave them out{f'; {BY_FORMULA}' * of_category}."
     ]

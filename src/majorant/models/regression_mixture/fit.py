@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._progress import end_of_starts, report_start
 from majorant.data.storage import StoredRows
 from majorant.densities import Predictors, VarianceRule
-from majorant.densities.regression import exact_line
+from majorant.densities.regression import EXACT_LINE
 from majorant.engine.loop import minimize
 from majorant.engine.mixture import Parameters, SingleRun
 from majorant.engine.policies import BoundPolicy, Tightest
@@ -31,7 +31,7 @@ from majorant.models.regression_mixture.read import unit_stream
 from majorant.models.regression_mixture.settings import Given, check_init
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped
+from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped, of_one_line
 from majorant.search.contestants import Found, NamedStart, Run, entrants
 from majorant.search.race import Race, followed, of_all_rows
 from majorant.search.record import StartRecord
@@ -217,6 +217,7 @@ def _told(contest: RegressionContest, found: Found[Theta]) -> Found[Theta]:
     excluded, best = found.excluded, found.excluded or found.best
     why = contest.density.exactness(best.theta.density)
     if why and not best.is_regular and contest.is_admissible(best):
+        why = of_one_line(contest.mixture.n_components) if why == EXACT_LINE else why
         best = replace(
             best, degenerate=why.replace("every row", "every row that was not trimmed") if contest.trim else why
         )
@@ -284,7 +285,7 @@ def _exact(contest: RegressionContest) -> Found[Theta]:
     least = contest.density.response.least_dispersion or 1.0  # of a location-scale target noise is the unit
     theta = Parameters(Predictors(np.zeros((1, k, units.n_coefficients)), np.full((1, k), least)), law)
     objective = float(contest.on(contest.whole).seen(theta).objective[0])
-    run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=exact_line(k), path=(objective,))
+    run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=of_one_line(k), path=(objective,))
     return _of_ends([run], 0)
 
 

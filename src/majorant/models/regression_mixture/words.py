@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from majorant._numbers import counted
-from majorant.densities.regression import NO_MAXIMUM, SEPARATED_ROWS
+from majorant.densities.regression import EXACT_LINE, NO_MAXIMUM
 from majorant.models.covariates import BY_FORMULA
 from majorant.models.regression_mixture.units import AnyUnits
 from majorant.solvers.responses import Response
@@ -18,7 +18,15 @@ PLAIN_ONLY = (
     "trimming or labels)"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
-SEPARATED = f"the predictor of a component runs to infinity: {SEPARATED_ROWS}"
+SEPARATED = (
+    "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero, or as large as "
+    "they can be"
+)
+
+
+def of_one_line(n_components: int) -> str:
+    """Say that one line fits every row, and that so many are none."""
+    return EXACT_LINE + "; fit a single regression" * (n_components > 1)
 
 
 def of_ratio(max_sigma_ratio: float) -> str:
