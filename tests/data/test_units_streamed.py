@@ -213,13 +213,14 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("parameters", "given", "named"),
         [
-            ({"trim": 0.1}, {}, "trim"),
-            ({}, {"gating": X}, "gating"),
-            ({}, {"component_labels": np.zeros(N)}, "component_labels"),
+            ({"trim": 0.1}, {}, "trim needs"),
+            ({}, {"gating": X}, "gating needs"),
+            ({}, {"component_labels": np.zeros(N)}, "component_labels needs"),
+            ({"trim": 0.1}, {"gating": X}, "gating and trim need"),
         ],
     )
     def test_what_needs_all_rows(self, parameters: Any, given: Any, named: str) -> None:
-        with pytest.raises(TypeError, match=f"{named} needs rows in memory: take a part of them"):
+        with pytest.raises(ValueError, match=f"{named} rows in memory: take a part of the rows"):
             mj.RegressionMixture(2, **parameters).fit(mj.open_rows(lambda: [X]), TARGETS["gaussian"], **given)
 
     def test_settings_of_plain_lines(self) -> None:

@@ -246,11 +246,12 @@ def refuse_torn_groups(names: NDArray[Any], places: NDArray[Any], part: str = "g
         )
 
 
-def refuse_beside_stream(**given: Any) -> None:
-    """Refuse arguments that need rows in memory."""
-    for name, value in given.items():
-        if value is not None:
-            raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
+def refuse_beside_stream(kind: type[Exception] = TypeError, /, **given: Any) -> None:
+    """Refuse arguments that need rows in memory, all at once, by an error of some kind."""
+    names = [name for name, value in given.items() if value is not None]
+    if names:
+        verb, them = ("needs", "it") if len(names) == 1 else ("need", "them")
+        raise kind(f"{' and '.join(names)} {verb} rows in memory: take a part of the rows, or leave {them} out")
 
 
 @np.errstate(divide="ignore", over="ignore")  # rows far out have the least of all log densities

@@ -324,7 +324,8 @@ class RegressionMixture(CertifiableLines):
             named = {"groups": groups, "offset": offset, "trials": trials}
             if source is not None:
                 source.weigh(sample_weight)
-                refuse_beside_stream(gating=gating, component_labels=component_labels, trim=self.trim or None)
+                rare = {"gating": gating, "component_labels": component_labels, "trim": self.trim or None}
+                refuse_beside_stream(ValueError, **rare)
             is_apart = source is not None and is_dask(X)
             extras = Extras() if is_apart else checked(**named, gating=gating, component_labels=component_labels)
             if source is not None:
