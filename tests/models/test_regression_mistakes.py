@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 
@@ -348,3 +350,21 @@ def test_all_levels_of_a_category_beside_an_intercept_are_named_with_what_to_do(
     rows = dummies.assign(y=y)[["y", "a", "b", "c"]]
     with pytest.warns(Warning, match="c is a linear function of .* leaves out one level of each category"):
         mj.HiddenMarkovModel(1, emission="regression").fit(rows)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # one line fits every row
+@pytest.mark.parametrize(
+    ("n_rows", "n_columns", "said"),
+    [
+        (1, 1, "^1 distinct row does not determine 1 coefficient and an intercept: "),
+        (2, 2, "^2 distinct rows do not determine 2 coefficients and an intercept: "),
+        (3, 2, None),
+    ],
+)
+def test_rows_too_few_for_a_line_are_counted_beside_the_intercept(n_rows: int, n_columns: int, said: Any) -> None:
+    rows = np.random.default_rng(0).normal(size=(n_rows, 1 + n_columns))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", LinAlgWarning)
+        mj.RegressionMixture(1).fit(rows[:, 1:], rows[:, 0])
+    named = [str(one.message) for one in told if one.category is LinAlgWarning]
+    assert re.match(said, *named) if said else not named

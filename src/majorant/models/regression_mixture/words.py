@@ -63,8 +63,10 @@ def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
     done = "of the coefficients that fit equally well the smallest, in standard units, are returned"
     if units.n_shared:
         done = "coefficients are not unique"
-    if units.positions is not None and n_rows <= len(names):
-        return f"{counted(n_rows, 'distinct row')} for {counted(len(names), 'column')}, too few: {done}"
+    if units.positions is not None and n_rows < len(names) + coordinates.fit_intercept:
+        verb, of_all = "does" if n_rows == 1 else "do", counted(len(names), "coefficient")
+        of_all += " and an intercept" * coordinates.fit_intercept
+        return f"{counted(n_rows, 'distinct row')} {verb} not determine {of_all}: {done}"
     columns = ", ".join(names[j] for j in coordinates.dropped)
     return (
         f"{columns}: {'a combination' if len(coordinates.dropped) == 1 else 'combinations'} of the columns before"
