@@ -145,6 +145,14 @@ def test_a_share_that_agrees_makes_patience_short(n_best: int, is_enough: bool) 
     assert race._is_enough(1, 0) == is_enough and race._is_enough(5, 0)
 
 
+@pytest.mark.parametrize(("hits", "is_enough"), [(1, False), (2, False), (3, True)])
+def test_what_was_not_reached_often_enough_ends_no_race(hits: int, is_enough: bool) -> None:
+    """All ends agree from the first round on, and none was improved since: either would do but for the hits."""
+    race = Race(Valley({}, Plan(least_hits=3, sure_rounds=1, sure_starts=(0, 0.0), sure_share=0.0, least_rounds=1)))
+    race._finals = race._bank = [Run("uniform", 0.0, 0.0, 1.0) for _ in range(hits)]
+    assert race._is_enough(9, 0) == is_enough
+
+
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_effort_means_rounds(effort: Any) -> None:
     many = {

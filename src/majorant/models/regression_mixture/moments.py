@@ -22,7 +22,7 @@ from majorant.starts.spectral import SpectralFit, spectral_experts
 MOMENTS, SPECTRAL = "moment least squares", "spectral experts"
 
 MOST_OTHERS = 2
-"""Further local minima of moment least squares that are tried."""
+"""Most further local minima of moment least squares that are starts."""
 
 N_STEPS, MOST_ROWS = 50, 1 << 15
 """Steps of EM, and most rows, by which one of several starts is chosen."""
@@ -47,31 +47,30 @@ def moment_start(contest: RegressionContest, seed: int, *, by_tensors: bool) -> 
     rows = units if isinstance(units, Units) else units.sample
     if rows.n_rows > MOST_ROWS:
         rows = rows.subsample(np.random.default_rng(seed), MOST_ROWS)
-    starts = _found(units, k, seed, (SPECTRAL,) if by_tensors else (MOMENTS,))
+    starts = _found(units, k, seed, by_tensors=by_tensors)
     ends = contest.run(rows, entrants(starts), N_STEPS, 0.0)
     return starts[min(range(len(ends)), key=lambda i: ends[i].objective)]
 
 
-def _found(units: AnyUnits, k: int, seed: int, methods: tuple[str, ...]) -> list[NamedStart[Theta]]:
-    """Return the starts that moments of one pass leave open, each method's best first, in unit coordinates."""
+def _found(units: AnyUnits, k: int, seed: int, *, by_tensors: bool) -> list[NamedStart[Theta]]:
+    """Return the starts that moments of one pass leave open, the best first, in unit coordinates."""
     data, back, pooled = in_features(units)
     moments = regression_moments(data)
+    fits: list[MomentFit | SpectralFit]
+    if by_tensors:
+        experts = spectral_experts(moments, k)
+        fits = [experts, *experts.others]
+    else:
+        fit = moment_least_squares(moments, k, seed=seed)
+        fits = [fit, *fit.others[:MOST_OTHERS]]
     starts: list[NamedStart[Theta]] = []
-    for method in methods:
-        fits: list[MomentFit | SpectralFit]
-        if method == MOMENTS:
-            fit = moment_least_squares(moments, k, seed=seed)
-            fits = [fit, *fit.others[:MOST_OTHERS]]
-        else:
-            experts = spectral_experts(moments, k)
-            fits = [experts, *experts.others]
-        for f in fits:
-            # Moments may say that a component has no weight; EM could then never give it any.
-            weights = np.maximum(f.proportions, 0.02 / k)
-            coef = np.ascontiguousarray(np.einsum("kj,jp->kp", f.coefficients, back) - pooled)
-            dispersion = np.full((1, k), max(f.noise_variance, 1e-6))
-            law = Weights((weights / weights.sum())[None])
-            starts.append((method, Parameters(Predictors(coef[None], dispersion), law)))
+    for f in fits:
+        # Moments may say that a component has no weight; EM could then never give it any.
+        weights = np.maximum(f.proportions, 0.02 / k)
+        coef = np.ascontiguousarray(np.einsum("kj,jp->kp", f.coefficients, back) - pooled)
+        dispersion = np.full((1, k), max(f.noise_variance, 1e-6))
+        law = Weights((weights / weights.sum())[None])
+        starts.append((SPECTRAL if by_tensors else MOMENTS, Parameters(Predictors(coef[None], dispersion), law)))
     return starts
 
 
