@@ -353,3 +353,34 @@ def test_estimates_are_one_table_of_what_is_said_of_each_number(family: str) -> 
     drawn = plain.estimates(x, y, method="bootstrap", n_resamples=5, random_state=0)
     expected = plain.standard_errors("bootstrap", x, y, n_resamples=5, random_state=0)["coef"].ravel()
     np.testing.assert_array_equal(drawn["standard_error"][:2], expected)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "noise", "said"),
+    [({}, 0.0, "one line fits every row exactly"), ({"trim": 0.1}, 1.0, "those that were trimmed")],
+)
+@pytest.mark.filterwarnings("ignore:one line fits every row exactly:sklearn.exceptions.ConvergenceWarning")
+def test_estimates_without_errors_are_a_table_with_what_is_lacking(parameters: Any, noise: float, said: str) -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(60, 1))
+    model = mj.RegressionMixture(1, random_state=0, **parameters).fit(
+        x, 1 + 2 * x[:, 0] + noise * random.normal(size=60)
+    )
+    with pytest.warns(RuntimeWarning, match=f"no standard errors can be given: .*{said}"):
+        table = model.estimates()
+    assert table["estimate"][0] == model.coef_[0, 0] and table["parameter"].nunique() == 4
+    assert table[["standard_error", "low", "high"]].isna().all(axis=None)
+
+
+def test_estimates_say_which_arguments_they_do_not_take() -> None:
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(60, 1)), random.normal(size=60)
+    model = mj.RegressionMixture(1, random_state=0).fit(x, y)
+    for wrong, said in [({"foo": 3}, "leave foo out"), ({"n_resamples": 5, "foo": 3}, "leave n_resamples, foo out")]:
+        with pytest.raises(ValueError, match=f'method="observed" uses the fit alone: {said}'):
+            model.estimates(**wrong)
+    with pytest.raises(ValueError, match='method="observed" uses the fit alone and takes no rows'):
+        model.estimates(x, y)
+    for rows in ((), (x,)):
+        with pytest.raises(ValueError, match="needs the rows of the fit: give X and y"):
+            model.estimates(*rows, method="bootstrap")

@@ -158,7 +158,8 @@ class UncertainLines(FittedLines):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), optional
-            The rows of the fit, and `y` their target, where `method` refits: "observed" needs none.
+            The rows of the fit, and `y` their target, where `method` refits; "observed" needs none, and may be given X
+            as other models are.
         y : array-like of shape (n_samples,), optional
         level : float, default=0.95
             Of the intervals.
@@ -170,7 +171,17 @@ class UncertainLines(FittedLines):
         data frame
             A row for each number: its `parameter` (``coef``, ...), `entry` (the column, where it has one), the number
             of the component from 1, `estimate`, `standard_error`, `low` and `high`; NaN where the rows do not determine
-            it.
+            it, and without errors of the fit.
+
+        Raises
+        ------
+        ValueError
+            If `level` or `method` cannot be, a method that refits lacks the rows, or hardly a refit can be used.
+
+        Warns
+        -----
+        RuntimeWarning
+            If there are no standard errors, and why; or as `standard_errors`.
 
         Examples
         --------
@@ -184,11 +195,15 @@ class UncertainLines(FittedLines):
         """
         check_real("level", level, low=0.0, high=1.0)
         made = self._resampled(method, X if method != "observed" else None, y, resampling)
-        errors = self.standard_errors() if made is None else made.standard_errors()
+        if made is not None:
+            errors, ends = made.standard_errors(), made.intervals(level)
+        else:
+            errors = self.standard_errors() if self.standard_errors_ else self._no_errors()
+            ends = intervals(self, errors, level, LIMITS)
         is_free = {"scale": self._response.has_dispersion, "intercept": self.fit_intercept}
         is_free |= dict.fromkeys(("gating_coef", "gating_intercept"), self.gating_coef_.size > 0)
         told = {name: error for name, error in errors.items() if is_free.get(name, True)}
-        return estimates_table(self, told, self._intervals(level) if made is None else made.intervals(level))
+        return estimates_table(self, told, ends)
 
     def _of_each(self, name: str, values: Any) -> Array:
         """Return the numbers of an estimate for each component."""
@@ -269,10 +284,12 @@ class UncertainLines(FittedLines):
         check_is_fitted(self)
         check_choice("method", method, METHODS)
         if method == "observed":
-            if X is not None or resampling:
+            if X is not None or y is not None:
                 raise ValueError('method="observed" uses the fit alone and takes no rows: leave them out')
+            if resampling:
+                raise ValueError(f'method="observed" uses the fit alone: leave {", ".join(resampling)} out')
             return None
-        if X is None:
+        if X is None or y is None:
             raise ValueError(f"method={method!r} refits and needs the rows of the fit: give X and y")
         kind = {} if method == "bootstrap" else {"kind": method.removesuffix("-bootstrap")}
         return self.bootstrap(X, y, **(resampling | kind))
@@ -280,6 +297,12 @@ class UncertainLines(FittedLines):
     def _intervals(self, level: float = 0.95) -> dict[str, tuple[Array, Array]]:
         """Return the intervals from the observed information; none where there are no errors."""
         return intervals(self, self.standard_errors_ or {}, level, LIMITS)
+
+    def _no_errors(self) -> dict[str, Array]:
+        """Return NaN for the errors of a fit that has none, and say why."""
+        said = f"no standard errors can be given: {why_no_errors(self)}"
+        warnings.warn(said, RuntimeWarning, stacklevel=levels_to_user())
+        return {name: np.full_like(getattr(self, f"{name}_"), np.nan, dtype=np.float64) for name in PARAMETERS}
 
     def _check_errors(self) -> None:
         if self.standard_errors_ is None:
