@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from majorant.cli.settings import known_models
 from majorant.persistence import load
 
 
@@ -78,15 +79,26 @@ def test_ids_are_no_columns_left_out_and_means_are_in_the_units_of_the_rows(
         assert ("<b>The table</b>" in profile) == (k < 9) and ("<small" in profile.split("<textarea")[0]) == (k == 2)
 
 
-def test_a_table_mostly_of_text_is_told_how_text_is_taken(majorant: Callable[..., Any], tmp_path: Path) -> None:
-    birds = table().select("sex", "size", pl.col("sex").alias("again"))
-    birds.write_csv(tmp_path / "birds.csv")
-    said = majorant("fit", "kmeans", "birds.csv", "--k", "2", "--out", "run").out.partition("Best SSE")[0]
-    assert "left out, text: sex, again" in said and "only 1 column of numbers is used" in said
-    done = majorant("fit", "kmeans", "birds.csv", "--k", "2", "--categorical", "one-hot", "--out", "all")
-    assert done.status == 0 and "only" not in done.out
-    named = majorant("fit", "kmeans", "birds.csv", "--k", "2", "--features", "size", "--out", "named")
-    assert named.status == 0 and "only" not in named.out
+@pytest.mark.parametrize("model", known_models())
+def test_a_table_mostly_of_text_is_told_what_the_same_command_takes(
+    majorant: Callable[..., Any], tmp_path: Path, model: str
+) -> None:
+    card = known_models()[model]
+    birds = table().select("sex", "size", pl.col("sex").alias("again"), pl.int_range(pl.len()).mod(2).alias("y"))
+    (birds if card.needs_target else birds.drop("y")).write_csv(tmp_path / "birds.csv")
+    target = ["--target", "y"] if card.needs_target else []
+    size = ["--k", "2"] if card.size_parameter else []
+    fit = ["fit", model, "birds.csv", *size, "--no-report", "--force", "--out", "run"]
+    done = majorant(*fit, *target)
+    words = " ".join(done.out.split())
+    advised = re.search(r"only 1 column of numbers is used: (--formula .* as in '(.*?)'|--categorical one-hot)", words)
+    assert done.status == 0 and bool(advised) == (not card.takes_text and not card.in_order)
+    assert (" of numbers " in words) == bool(advised)
+    if advised:
+        formula = ["--formula", advised[2]] if advised[2] else [*target, "--categorical", "one-hot"]
+        done = majorant(*fit, *formula)
+        assert done.status == 0 and " of numbers " not in done.out
+        assert majorant(*fit, *target, "--features", "size").out.count(" of numbers ") == 0
 
 
 def test_a_column_that_is_named_is_used(majorant: Callable[..., Any], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from majorant._progress import begin_stage, is_stopped
 from majorant.cli.bags import check_bags
 from majorant.cli.beside import kept_columns, without_ids
 from majorant.cli.bound import certify
-from majorant.cli.categories import Categories
+from majorant.cli.categories import Categories, becomes_numbers
 from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, complete_rows, formula_text, takes_option, used_rows, wants_formula
@@ -155,6 +156,21 @@ class FittedRun:
         own = (*self.columns.all, *self.columns.beside)
         used = own if formula is None else (*formula.columns, self.request.weights)
         return [name for name in self.table.frame.columns if name not in used]
+
+    @property
+    def advice_on_text(self) -> str:
+        """How the same command takes text, where most columns are text that was left out; else empty."""
+        left_out = [use.name for use in self.column_uses if use.name in self.ignored and "text" in use.notes]
+        text, used = [name for name in left_out if becomes_numbers(self.table.frame[name])], self.columns.features
+        if self.card.in_order or not text or len(left_out) < len(used):
+            return ""
+        few = f"only {counted(len(used), 'column')} of numbers {'is' if len(used) == 1 else 'are'} used"
+        if self.request.target is not None and takes_option(type(self.estimator), "formula"):
+            terms = " + ".join(map(quoted, (*used[:1], text[0])))
+            formula = shlex.quote(f"{quoted(self.request.target)} ~ {terms}")
+            return f"{few}: --formula in place of --target takes text too, as in {formula}"
+        also = ", as latent-class-analysis does" if self.card.kind in ("clustering", "mixture") else ""
+        return f"{few}: --categorical one-hot takes text too{also}"
 
 
 @dataclass(frozen=True)

@@ -66,17 +66,7 @@ def table_lines(run: Any) -> list[str]:
         lines += labelled("", f"{rows} {'advances' if n_only_time == 1 else 'advance'} time only")
     for number, sentence in enumerate(column_lines(run.column_uses)):
         lines += labelled("" if number else "Columns", sentence)
-    n_text, n_used = (
-        sum(use.name in run.ignored and "text" in use.notes for use in run.column_uses),
-        len(run.columns.features),
-    )
-    if n_text >= n_used:
-        used, verb = counted(n_used, "column"), "is" if n_used == 1 else "are"
-        lines += labelled(
-            "",
-            f"only {used} of numbers {verb} used: --categorical one-hot takes text too, as latent-class-analysis does",
-        )
-    return lines
+    return lines + (labelled("", run.advice_on_text) if run.advice_on_text else [])
 
 
 def model_lines(title: str, chosen: str, n_features: int, standardised: bool) -> list[str]:
