@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,3 +194,30 @@ def test_a_unit_of_every_cell_is_no_text(majorant: Majorant, tmp_path: Path) -> 
     model = load("run/model.majorant")
     assert list(model.feature_names_in_) == ["share", "price"]
     assert sorted(model.cluster_centers_[:, 0]) == [2.0, 60.0]
+
+
+def test_cells_that_are_no_number_are_empty_in_every_format(majorant: Majorant, tmp_path: Path) -> None:
+    """NaN of Parquet and Arrow is what an empty cell of CSV is, in features, covariates and all else."""
+    random = np.random.default_rng(0)
+    holes = np.arange(60) % 12 == 3
+    table = pl.DataFrame(
+        {
+            "i": random.integers(2, size=60),
+            "j": random.integers(2, size=60),
+            "age": np.where(holes, np.nan, random.normal(size=60)),
+            "x": np.where(np.roll(holes, 1), np.nan, random.normal(size=60)),
+        }
+    )
+    table.with_columns(pl.col("age", "x").fill_nan(None)).write_csv(tmp_path / "t.csv")
+    table.write_parquet(tmp_path / "t.parquet")
+    table.write_ipc(tmp_path / "t.arrow")
+    for options in (
+        ["latent-class-analysis", "--features", "i,j", "--covariates", "age"],
+        ["gaussian-mixture"],
+        ["regression-mixture", "--formula", "x ~ age", "--drop-missing"],
+    ):
+        said = []
+        for name in ("t.csv", "t.parquet", "t.arrow"):
+            done = majorant("fit", options[0], name, *options[1:], "--k", "1", *TO[2:], "--force")
+            said.append((done.status, " ".join(re.sub(r" in \d+\.\d s|t\.\w+", "", done.out).split()), done.err))
+        assert said[0][0] == 0 and said[0] == said[1] == said[2]

@@ -45,8 +45,7 @@ def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tu
         notes += _notes(frame[name], is_left_out=is_left_out)
         if name in copies:
             notes.append(copies[name])
-        column = frame[name].fill_nan(None) if frame[name].dtype.is_float() else frame[name]
-        n_empty = 0 if is_left_out else column.null_count()
+        n_empty = 0 if is_left_out else frame[name].null_count()
         found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes), n_empty))
     return tuple(found)
 

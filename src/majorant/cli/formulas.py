@@ -163,9 +163,7 @@ def complete_rows(
     missing = {}
     for name in needed:
         check_there(table, name)
-        column = table.frame[name]
-        where = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
-        missing[name] = where.to_numpy()
+        missing[name] = table.frame[name].is_null().to_numpy()
     incomplete = incomplete_rows(table, missing, drop_missing, optional, option)
     return UsedRows(
         replace(table, frame=table.frame.filter(~incomplete)), np.flatnonzero(~incomplete) + 1, int(incomplete.sum())

@@ -417,7 +417,6 @@ def labels_of(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.b
             f'column "{name}" of {table.name} holds {column.dtype}, which names neither classes nor bags.'
         )
     if column.dtype.is_float():
-        column = column.fill_nan(None)
         _refuse_infinite(table, {name: column.fill_null(0.0).cast(pl.Float64).to_numpy()}, ())
         if bool((column.drop_nulls() % 1 == 0).all()):
             column = column.cast(pl.Int64)

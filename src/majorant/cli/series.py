@@ -154,8 +154,7 @@ def times_of(table: SourceTable, name: str) -> Times:
     """Return the times of a column."""
     check_there(table, name)
     column = table.frame[name]
-    empty = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
-    _refuse_empty(table, name, empty.to_numpy(), "time")
+    _refuse_empty(table, name, column.is_null().to_numpy(), "time")
     return _read(table, name, column)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from polars import selectors
 
 from majorant.cli.errors import CommandError, did_you_mean, listed, printable
 from majorant.cli.text_tables import AS_USUAL, Reading, as_numbers, first_long_line, read_text, refuse_repeated
@@ -75,7 +76,7 @@ def read_table(path: Path, reading: Reading = AS_USUAL) -> SourceTable:
         raise CommandError(f"{path} cannot be opened: {error.strerror}.") from error
     if frame.width == 0 or frame.height == 0:
         raise CommandError(f"{path} has no rows.", "A table needs a line of column names and at least one row.")
-    return SourceTable(path, frame, checksum)
+    return SourceTable(path, frame.with_columns(selectors.float().fill_nan(None)), checksum)
 
 
 @contextmanager
