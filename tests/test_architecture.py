@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import majorant as mj
+from majorant import summary
 
 from .estimators import ESTIMATORS
 
@@ -331,9 +334,12 @@ def test_what_is_public_is_documented() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("name", [n for n in mj.__all__ if callable(getattr(mj, n))])
+RECORDS = [f"summary.{name}" for name in summary.__all__ if is_dataclass(getattr(summary, name))]
+
+
+@pytest.mark.parametrize("name", [*(n for n in mj.__all__ if callable(getattr(mj, n))), *RECORDS])
 def test_every_parameter_is_documented(name: str) -> None:
-    thing = getattr(mj, name)
+    thing = attrgetter(name)(mj)
     if isinstance(thing, type) and issubclass(thing, BaseException):
         return
     doc = inspect.getdoc(thing) or ""

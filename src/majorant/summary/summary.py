@@ -28,11 +28,21 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class Fact:
-    """One labelled value."""
+    """One labelled value.
 
-    label: str  # name of the value
-    value: str | int | float  # the value
-    decimals: int | None = None  # digits after the point; None for text and whole numbers
+    Attributes
+    ----------
+    label : str
+        Name of the value.
+    value : str, int or float
+        The value.
+    decimals : int or None
+        Digits after the point; None for text and whole numbers.
+    """
+
+    label: str
+    value: str | int | float
+    decimals: int | None = None
 
     @property
     def text(self) -> str:
@@ -44,10 +54,17 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """Labelled values, set in two columns."""
+    """Labelled values, set in two columns.
 
-    title: str  # name of the group, lower case: its key in ``Summary.tables``
-    # the two columns, each from top to bottom
+    Attributes
+    ----------
+    title : str
+        Name of the group, lower case: its key in ``Summary.tables``.
+    left, right : sequence of Fact
+        The two columns, each from top to bottom.
+    """
+
+    title: str
     left: Sequence[Fact]
     right: Sequence[Fact] = ()
 
@@ -74,11 +91,21 @@ def _fact_lines(facts: Sequence[Fact]) -> list[str]:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a summary."""
+    """A part of a summary.
 
-    heading: str  # one or two words in capitals ("SEARCH")
-    note: str = ""  # text beside the heading
-    content: Sequence[Table | Facts | str] = ()  # from top to bottom; texts are sentences
+    Attributes
+    ----------
+    heading : str
+        One or two words in capitals ("SEARCH").
+    note : str
+        Text beside the heading.
+    content : sequence of Table, Facts and str
+        From top to bottom; texts are sentences.
+    """
+
+    heading: str
+    note: str = ""
+    content: Sequence[Table | Facts | str] = ()
 
     def to_lines(self, width: int, ascii_only: bool) -> list[str]:
         """Return lines for the terminal."""

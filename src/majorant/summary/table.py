@@ -32,7 +32,7 @@ class Column:
     head : str
         Name of the column.
     values : sequence or array
-        Text, numbers, or None for an empty cell.
+        Text, numbers, or None or NaN for an empty cell.
     decimals : int or None
         Digits after the point; None for text and whole numbers. More are shown where numbers would round to zero.
     key : str
@@ -44,11 +44,11 @@ class Column:
     rounding : {"nearest", "down", "up"}
         Direction in which numbers are rounded.
     empty : str
-        Text of an empty cell.
+        Text of an empty cell, None or NaN.
     lists : bool
         Whether cells are lists with commas, of which the terminal shows as many whole entries as fit on two lines.
     write : callable, optional
-        Writes a number, whose size the decimals do not suit.
+        Writes each number, where no number of decimals suits them all, as with p-values or ratios.
     """
 
     head: str
@@ -84,7 +84,7 @@ class Table:
     bars : str
         Name of the column whose counts are drawn as bars at the right, if any.
     keys : int
-        How many of the first columns name the row.
+        How many of the first columns name the row; they are repeated beside each part of a table that is too wide.
     """
 
     name: str
