@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -320,6 +321,21 @@ def test_a_bound_costs_a_tenth_of_the_fit_or_is_left_out_in_words(majorant: Majo
     assert "none was found within a tenth of the time of the fit" in page and 'id="certificate"' not in page
     said = majorant("fit", "kmeans", "clear.csv", "--k", "3", "--out", "clear").out
     assert "proved optimal" in " ".join(said.split())
+
+
+def test_a_bound_that_takes_no_time_limit_is_the_quick_one(majorant: Majorant, monkeypatch: pytest.MonkeyPatch) -> None:
+    efforts = []
+    certify = mj.GaussianMixture.certify
+
+    @functools.wraps(certify)
+    def recorded(self: mj.GaussianMixture, *rows: Any, **keywords: Any) -> Any:
+        efforts.append(keywords.get("effort"))
+        return certify(self, *rows, **keywords)
+
+    monkeypatch.setattr(mj.GaussianMixture, "certify", recorded)
+    pl.DataFrame({"x": [0.0, 0.1, 0.3, 5.0, 5.1, 5.4, 5.2, 0.2]}).write_csv("t.csv")
+    assert majorant("fit", "gaussian-mixture", "t.csv", "--k", "2", "--out", "run").status == 0
+    assert efforts == ["fast"]
 
 
 def test_numbers_of_clusters_are_compared_by_the_silhouette(majorant: Majorant, tmp_path: Path) -> None:

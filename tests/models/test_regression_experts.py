@@ -257,7 +257,7 @@ def test_labels_name_the_components() -> None:
         ({}, {"component_labels": [2] * 120}, ValueError, "from 0 to 1, or -1"),
         ({}, {"component_labels": ["a"] * 120}, TypeError, "component_labels must hold whole numbers"),
         ({}, {"component_labels": [0, 1] * 60, "groups": [0] * 120}, ValueError, "a group has one component"),
-        ({}, {"groups": [0] * 120}, ValueError, "1 distinct units do not determine n_components=2"),
+        ({}, {"groups": [0] * 120}, ValueError, "1 distinct unit does not determine n_components=2"),
         ({}, {"groups": [0, 1] * 60, "sample_weight": np.arange(1.0, 121)}, ValueError, "sample_weight must be the"),
         ({"shared": ["no"]}, {}, ValueError, "shared has no column 'no': name one of x1, x2"),
         ({"shared": "x1"}, {}, TypeError, "shared must be a list of columns"),

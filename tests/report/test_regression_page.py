@@ -372,6 +372,10 @@ def test_headlines_follow_from_the_numbers() -> None:
         X[:, 0] + np.where(own == 0, 0.0, 9.0) + (0.1 + 0.6 * own) * noise
     )
     assert "times as steep as component" in headline(X[:, 0] * (1 + 2 * own) + 9.0 * own + 0.1 * noise)
+    assert headline(X[:, 0] * (1 + 0.3 * own) + 9.0 * own + 0.1 * noise) in (
+        "Along <i>x</i> the slope of component 1 is above that of component 2.",
+        "Along <i>x</i> the slope of component 2 is above that of component 1.",
+    )
     assert "run alike" in headline(X[:, 0] + 9.0 * own + 0.1 * noise)
 
 

@@ -102,6 +102,8 @@ def test_descents_that_were_cut_short_have_no_optima() -> None:
     said = text(SearchReport(starts, "SSE"))
     assert "3 distinct ends" in said and "optima" not in said
     assert "2 of 3 runs were stopped early" in " ".join(said.split())
+    said = text(SearchReport(starts[1:], "SSE"))
+    assert "1 of 2 runs was stopped early" in " ".join(said.split())
 
 
 def test_no_starts_are_said() -> None:

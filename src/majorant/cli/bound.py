@@ -19,16 +19,22 @@ _NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
 
 
 def certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:
-    """Add a proved bound to the search report, if the model has one, within a tenth of the fit's CPU time."""
+    """Add a proved bound to the search report, if the model has one that costs little.
+
+    Where a bound can be told its time that is a tenth of the fit's; else it is the one of least effort.
+    """
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
     search, targets = estimator.search_, () if matrix.target is None else (matrix.target,)
     if _asks_for_more(estimator.certify, 1 + len(targets)) or not np.isfinite(matrix.values).all():
         return
     keywords: dict[str, Any] = {} if matrix.weights is None else {"sample_weight": matrix.weights}
-    has_limit = "seconds" in signature(estimator.certify).parameters
+    takes = signature(estimator.certify).parameters
+    has_limit = "seconds" in takes
     if has_limit:
         keywords["seconds"] = max(_BOUND_SHARE * worked, _BOUND_SECONDS)
+    elif "effort" in takes:
+        keywords["effort"] = "fast"
     try:
         made = estimator.certify(frame, *targets, **keywords)
     except ValueError:  # no bound holds for this fit

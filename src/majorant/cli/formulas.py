@@ -84,7 +84,10 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
     for name, given in asked.items():
         if given is not None and not takes_option(ESTIMATORS[card.name], name):
             able = [other for other in known_models() if takes_option(ESTIMATORS[other], name)]
-            raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
+            hint = f"Models that do: {listed(able) or 'none'}."
+            if name == "gating" and takes_option(ESTIMATORS[card.name], "covariates"):
+                hint = "Name the columns on which its shares depend with --covariates."
+            raise CommandError(f"{card.title} takes no --{name}.", hint)
     if request.missing not in (None, "drop", "fit", "fail"):
         raise CommandError(
             f'--missing says what becomes of rows with missing values, drop, fit or fail; got "{request.missing}".',

@@ -145,6 +145,6 @@ def _limit_sentences(search: SearchReport) -> list[str]:
     if stopped == 0:
         return []
     if search.is_cut_short:
-        cut = f"{stopped} of {search.n_starts} runs were stopped early"
+        cut = f"{stopped} of {counted(search.n_starts, 'run')} {'was' if stopped == 1 else 'were'} stopped early"
         return [f"{cut}: only the best was run to convergence."]
     return [f"{stopped} of {counted(search.n_starts, search.noun)} stopped at the iteration limit, not at an optimum."]

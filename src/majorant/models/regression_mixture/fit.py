@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
+from majorant._numbers import counted
 from majorant._progress import end_of_starts, report_start
 from majorant.data.storage import StoredRows
 from majorant.densities import Predictors, VarianceRule
@@ -79,10 +80,8 @@ def fit(
         assert y is not None
         units = _units_in_memory(X, y, weights, extras, response, how)
     if units.n_units < model.n_components:
-        raise ValueError(
-            f"{units.n_units} distinct units do not determine n_components={model.n_components} components: "
-            "ask for fewer"
-        )
+        units_do = f"{counted(units.n_units, 'distinct unit')} {'does' if units.n_units == 1 else 'do'}"
+        raise ValueError(f"{units_do} not determine n_components={model.n_components} components: ask for fewer")
     rule = VarianceRule(float(model.max_sigma_ratio), FLOOR, common=model.variance == "common")
     contest = contest_of(
         units,

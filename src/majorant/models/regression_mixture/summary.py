@@ -36,8 +36,9 @@ def regression_summary(model: Any) -> Summary:
     if q is None:
         note = "The rows were streamed: predict_proba gives each row's component probabilities."
     else:
-        certain = counted(int(np.count_nonzero(q.max(axis=1) > 0.9)), "row")
-        note = f"{certain} of {n} belong to one component with probability above 0.9."
+        certain = int(np.count_nonzero(q.max(axis=1) > 0.9))
+        belong = "belongs" if certain == 1 else "belong"
+        note = f"{counted(certain, 'row')} of {n} {belong} to one component with probability above 0.9."
     blocks = [
         search_block(model.search_),
         Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (criteria,)),

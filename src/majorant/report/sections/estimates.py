@@ -301,6 +301,9 @@ def components_headline(regression: Regression) -> str:
         times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
         than = "as" if ratio < 1000 else "than"
         return f"Along {name} component {steep + 1} is {times} steep {than} component {flat + 1}."
+    if found is not None and low.max() > high.min():
+        above, below = int(low.argmax()), int(high.argmin())
+        return f"Along {name} the slope of component {above + 1} is above that of component {below + 1}."
     if found is None and slopes[steep] * slopes[flat] < 0:
         return f"Along {name} the components run in opposite directions."
     return f"Along {name} the components run alike; they differ in height."

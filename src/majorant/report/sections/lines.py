@@ -307,7 +307,7 @@ def optima_notes(regression: Regression, n_drawn: int) -> list[str]:
     if regular and regression.n_moved(regular[0]) > MANY * n and regression.objective - regular[0].log_likelihood < 10:
         texts.append(
             f"<b>What to conclude:</b> optima this close that disagree this much say that {in_prose(regression.k)} "
-            "components are perhaps not the right number. Try one more."
+            "components are perhaps not the right number. Compare others by their BIC."
         )
     if any(not s.regular for s in solutions[1:]):
         texts.append("The last one is higher but not regular, so it is not the answer; see above.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from majorant._numbers import article
 from majorant.report import numbers
 from majorant.report.html import escaped
-from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening
+from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening, verb
 from majorant.results.certificate import LOOSE, certificate_of
 from majorant.search.record import SearchReport, named
 
@@ -174,7 +174,8 @@ def _how_to_read(search: SearchReport, dots_for: int) -> str:
         were = f"{in_prose(unfinished)} of {in_prose(search.n_starts)} {noun}s"
         text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before converging."
     if search.is_cut_short:
-        text = f"<b>{dot}</b>. Only the best was run to convergence, {in_prose(unfinished)} were stopped early."
+        stopped = f"{in_prose(unfinished)} {verb(unfinished, 'was', 'were')}"
+        text = f"<b>{dot}</b>. Only the best was run to convergence, {stopped} stopped early."
     if search.n_starts == 1:
         return text
     if search.n_perturbations:
