@@ -77,8 +77,11 @@ def test_target_and_features_take_groups_and_offsets_too(majorant: Majorant, tab
     again = majorant(*FIT, "--formula", "y ~ x + soil | site", "--offset", "log(days)", "--family", "poisson",
                      "--k", "2", "--out", "other", "--weights", "days")  # fmt: skip
     assert again.status == 2 and "sample_weight must be the same for all rows of a group" in again.words
-    assert majorant(*FIT, "--target", "y", "--features", "x", "--gating", "soil + kind", *RUN, "--force").status == 0
-    assert mj.load("run/model.majorant").gating_coef_.shape == (2, 2)
+    answer = majorant(*FIT, "--target", "y", "--features", "x", "--gating", "soil + kind", *RUN, "--force")
+    model, page = mj.load("run/model.majorant"), Path("run/report.html").read_text(encoding="utf-8")
+    assert answer.status == 0 and model.gating_coef_.shape == (2, 2)
+    assert "Weights depend on these columns" in answer.out and f"{model.gating_coef_[1, 0]:.4f}" in answer.out
+    assert "Log odds on <i>soil</i>" in page and "against component 1, per unit" in page
 
 
 def test_trials_are_taken_where_a_new_table_has_them(majorant: Majorant, table: pl.DataFrame) -> None:

@@ -102,7 +102,7 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.penalised_lines(run.estimator)
     if run.r2 is not None:
         lines += messages.explained_lines(run.request.target or "y", run.r2)
-    for name in ("transitions", plural_of(run.card.part)):
+    for name in ("transitions", plural_of(run.card.part), "gating"):
         block = run.summary.block_of(name)
         if block is not None:
             lines += messages.parts_lines(block, standardised)

@@ -72,7 +72,8 @@ def _gating(model: Any) -> list[Block]:
         return []
     numbers = Column("component", range(1, len(model.weights_) + 1))
     table = Table("gating", [numbers, *_linear(model.gating_intercept_, names, model.gating_coef_)])
-    return [Block("GATING", "logarithms of the odds against component 1", (table,))]
+    told = "Weights depend on these columns: logarithms of the odds against component 1."
+    return [Block("GATING", "", (table, told))]
 
 
 def gating_names(model: Any) -> list[str]:

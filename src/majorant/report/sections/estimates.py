@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from majorant.models.regression_mixture.summary import gating_names
 from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, shape
@@ -64,6 +65,12 @@ class Term:
         if self.low is None or self.high is None or not np.isfinite(self.high[component] - self.low[component]):
             return None
         return float(self.low[component]), float(self.high[component])
+
+    def with_reference(self) -> Term:
+        """Return the term with the first component as what the others are compared with: zero, without an error."""
+        ends = (None if end is None else np.concatenate([[0.0], end[1:]]) for end in (self.low, self.high))
+        low, high = ends
+        return replace(self, low=low, high=high)
 
     @property
     def n_unknown(self) -> int:
@@ -125,7 +132,13 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
     for f in features:
         unit = f"against {escaped(references[names[f]])}" if names[f] in references else per
         listed.append(term(f"Slope on {column_name(names[f])}", unit, "coef", f, f"Slope on {names[f]}"))
-    return [*listed, term("Noise \u03c3", "standard deviation", "scale")] if regression.has_noise else listed
+    if regression.has_noise:
+        listed.append(term("Noise \u03c3", "standard deviation", "scale"))
+    for j, name in enumerate(gating_names(model)[:MOST_FEATURES]):
+        on = f"Log odds on {column_name(name)}"
+        of_first = term(on, "against component 1, per unit", "gating_coef", j, f"Log odds on {name}")
+        listed.append(of_first.with_reference())
+    return listed
 
 
 def mixture_estimates_section(mixture: Mixture) -> Section | None:
