@@ -321,6 +321,11 @@ def test_a_bound_costs_a_tenth_of_the_fit_or_is_left_out_in_words(majorant: Majo
     assert "none was found within a tenth of the time of the fit" in page and 'id="certificate"' not in page
     said = majorant("fit", "kmeans", "clear.csv", "--k", "3", "--out", "clear").out
     assert "proved optimal" in " ".join(said.split())
+    pl.DataFrame({"x": np.arange(300.0)}).write_csv("line.csv")
+    said = " ".join(majorant("fit", "kmeans", "line.csv", "--k", "7", "--out", "line").out.split())
+    page = Path("line/report.html").read_text(encoding="utf-8")
+    assert "Provable bound: needless, as the rows lie on a line, where dynamic programming finds the best" in said
+    assert "known to be within" not in page and 'id="certificate"' not in page
 
 
 def test_a_bound_that_takes_no_time_limit_is_the_quick_one(majorant: Majorant, monkeypatch: pytest.MonkeyPatch) -> None:

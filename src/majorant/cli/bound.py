@@ -39,7 +39,11 @@ def certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) 
         made = estimator.certify(frame, *targets, **keywords)
     except ValueError:  # no bound holds for this fit
         return
-    if has_limit and made.bound <= 0 < made.objective and not search.certain:
+    if search.certain and not made.proved:
+        needless = f"{search.certain[0].lower()}{search.certain[1:]}"
+        estimator.search_ = replace(search, why_no_bound=f"needless, as {needless}")
+        return
+    if has_limit and made.bound <= 0 < made.objective:
         estimator.search_ = replace(search, why_no_bound=_NOT_WORTH_IT)
         return
     if search.sense == "max":

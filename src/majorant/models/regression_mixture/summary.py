@@ -18,11 +18,12 @@ def regression_summary(model: Any) -> Summary:
     q = model.responsibilities_
     n = model.n_samples_fit_ if q is None else len(q)
     features = model._feature_names()
-    criteria = Facts(
-        "fit",
-        [Fact("log-likelihood", model.log_likelihood_, 3), Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)],
-        [Fact("AIC", model.aic_, 2), Fact("parameters", model.n_parameters_), Fact("rows", model.n_rows_, 0)],
-    )
+    left, right = [Fact("log-likelihood", model.log_likelihood_, 3)], []
+    if model.regular_:  # a collapse has any likelihood
+        left += [Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)]
+        right += [Fact("AIC", model.aic_, 2)]
+    right += [Fact("parameters", model.n_parameters_), Fact("rows", model.n_rows_, 0)]
+    criteria = Facts("fit", left, right)
     has_noise = model._response.has_dispersion
     lines = Table(
         "components",
