@@ -305,6 +305,11 @@ def test_a_better_solution_that_was_left_out_is_named_with_what_would_admit_it()
     assert model.log_likelihood_ >= excluded["log_likelihood"] - 1e-3
     shown = measured(run)
     assert [s.regular for s in shown.solutions][-1] is False
+    best = run.estimator.search_.optima[0]
+    n_perturbed, n_started = best.n_perturbations, best.n_hits - best.n_perturbations
+    assert (f"{n_perturbed} perturbation" in shown.solutions[0].reached) == (n_perturbed > 0)
+    assert (f"{n_started} start" in shown.solutions[0].reached) == (n_started > 0)
+    assert lines.optimum_caption(shown.solutions[0], 0) == f"the fit, {shown.solutions[0].reached}"
     assert "the solution that was left out" in lines.optima_headline(replace_solutions(shown, [0, -1])).lower()
 
 

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from majorant.energy import posterior
 from majorant.report.measures.mixture import Memberships
 from majorant.results.selection import CRITERIA
+from majorant.search.record import in_words
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
@@ -93,8 +94,8 @@ class Optimum:
     Attributes
     ----------
     responsibilities : array of shape (n, k)
-    n_starts : int
-        Number of starts that ended there, 0 if unknown.
+    reached : str
+        The starts and perturbations that ended there, in words; empty if unknown.
     regular : bool
         False for a degenerate solution.
     """
@@ -102,7 +103,7 @@ class Optimum:
     log_likelihood: float
     lines: Lines
     responsibilities: Array
-    n_starts: int
+    reached: str
     regular: bool = True
 
     @cached_property
@@ -304,16 +305,14 @@ class Regression(Memberships):
         return found
 
     def _solution(self, height: float, lines: Lines, *, regular: bool) -> Optimum:
-        return Optimum(
-            float(height), lines, lines.responsibilities(self.run.X, self.y), self._starts_at(height), regular
-        )
+        return Optimum(float(height), lines, lines.responsibilities(self.run.X, self.y), self._reached(height), regular)
 
     def _is_fit(self, height: float) -> bool:
         return abs(height - self.objective) <= self.search.tolerance
 
-    def _starts_at(self, height: float) -> int:
-        near = (o for o in self.search.optima if abs(o.objective - height) <= self.search.tolerance)
-        return sum(o.n_hits for o in near)
+    def _reached(self, height: float) -> str:
+        near = [o for o in self.search.optima if abs(o.objective - height) <= self.search.tolerance]
+        return in_words(sum(o.n_hits for o in near), sum(o.n_perturbations for o in near))
 
     def n_moved(self, optimum: Optimum) -> int:
         """Return the number of rows whose component differs from that of the fit."""

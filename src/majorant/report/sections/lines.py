@@ -287,10 +287,9 @@ def optimum_caption(solution: Optimum, place: int) -> str:
     """Return the text under the log-likelihood of a solution, as plain text."""
     if not solution.regular:
         return "left out"
-    starts = counted(solution.n_starts, "start", words=False)
     if place == 0:
-        return f"the fit, {starts}" if solution.n_starts else "the fit"
-    return starts if solution.n_starts else "another optimum"
+        return f"the fit, {solution.reached}" if solution.reached else "the fit"
+    return solution.reached or "another optimum"
 
 
 def optima_notes(regression: Regression, n_drawn: int) -> list[str]:
