@@ -286,9 +286,27 @@ def validate_data(
     except ValueError as error:
         if str(error).startswith("could not convert"):
             refuse_text(X, by_formula=by_formula if options.get("reset", True) else None)
-        if of_missing is not None and str(error).startswith("Input X contains NaN"):
-            raise ValueError(f"Input X contains NaN. {of_missing}") from error
+        for what, table in (("X", X), *(("y", one) for one in target)):
+            if str(error).startswith(f"Input {what} contains NaN"):
+                told = f"{type(estimator).__name__} takes no missing values: drop those rows, or fill them in"
+                told = of_missing if what == "X" and of_missing is not None else told
+                raise ValueError(f"Input {what} contains NaN. {told}{_first_missing(table)}") from error
         raise
+
+
+def _first_missing(table: Any) -> str:
+    """Say where the first missing cell is, as the end of a sentence; "" of sparse rows."""
+    cells = np.asarray(without_na(table))
+    if cells.dtype.kind not in "fO" or cells.ndim not in (1, 2):
+        return ""
+    at = np.argwhere(cells != cells)[:1]
+    if not len(at):
+        return ""
+    if cells.ndim == 1:
+        return f"; the first is in row {at[0, 0]}"
+    names = column_names(table)
+    column = at[0, 1] if names is None else repr(names[at[0, 1]])
+    return f"; the first is in row {at[0, 0]}, column {column}"
 
 
 def refuse_text(X: Any, what: str = "X", by_formula: Callable[[Any, int], str] | None = None) -> None:

@@ -290,6 +290,19 @@ def test_a_column_of_text_is_named(model: Any, library: Any) -> None:
         model.fit(frame)
 
 
+@pytest.mark.parametrize(
+    "model", [mj.KMeans(2), mj.KMedoids(2), mj.RegressionMixture(1), mj.LatentPrototypeClassifier()], ids=repr
+)
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_the_first_missing_cell_is_named(model: Any, library: Any) -> None:
+    frame = library({"size": [1.0, 2.0, 3.0, 5.0], "age": [1.0, 2.0, None, None]})
+    told = rf"^Input X contains NaN\. {type(model).__name__} takes no missing values: .*in row 2, column 'age'$"
+    with pytest.raises(ValueError, match=told):
+        model.fit(frame, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"in row 2, column 1$"):
+        model.fit(frame.to_numpy(), [0, 1, 0, 1])
+
+
 def test_missing_values_are_sent_to_the_mixture_that_takes_them() -> None:
     rows = np.array([[0.0, 1.0], [np.nan, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match=r"^Input X contains NaN\. KMeans takes no .* fit mj\.GaussianMixture"):
