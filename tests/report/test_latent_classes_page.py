@@ -50,7 +50,7 @@ def run_of(case: str) -> Run:
     return Run(model, X, columns, "table.csv", "", y=y)
 
 
-@pytest.mark.filterwarnings("ignore:X has 1 distinct rows")
+@pytest.mark.filterwarnings("ignore:X has 1 distinct row")
 @pytest.mark.parametrize(
     "case", ["usual", "odd names", "one class", "one latent class", "constant", "huge", "spare", "kernel", "long names"]
 )

@@ -375,7 +375,7 @@ def test_units_do_not_matter(scale: float) -> None:
     np.testing.assert_allclose(scaled.predict_proba(X * scale), plain.predict_proba(X), atol=0.02)
 
 
-@pytest.mark.filterwarnings("ignore:X has 1 distinct rows")
+@pytest.mark.filterwarnings("ignore:X has 1 distinct row")
 def test_degenerate_tables() -> None:
     X, y = xor(40)
     assert (mj.DiscriminativeLatentClasses(2).fit(X, np.zeros(40)).predict(X) == 0).all()

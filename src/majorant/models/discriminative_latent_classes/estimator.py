@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._frames import check_row_names
+from majorant._numbers import counted
 from majorant._order import ordered
 from majorant._validation import (
     check_choice,
@@ -362,8 +363,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         measure = rows.design.measure
         if measure.n_points < self.n_classes:
             warnings.warn(
-                f"X has {measure.n_points} distinct rows, fewer than n_classes={self.n_classes}: some latent classes "
-                "are left without a row of their own",
+                f"X has {counted(measure.n_points, 'distinct row')} for n_classes={self.n_classes}: some get none",
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )

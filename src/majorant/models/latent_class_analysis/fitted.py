@@ -212,7 +212,7 @@ class FittedLatentClasses(MixtureEstimator):
                 self.item_center_[at], self.item_scale_[at] = units_of(x, rows.weights)
         n, k = len(rows.weights), self.n_components
         if n < k:
-            said = f"X has {n} distinct rows, too few to tell {k} classes apart: ask for at most {n}."
+            said = f"X has {counted(n, 'distinct row')}, too few to tell {k} classes apart: ask for at most {n}."
             warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
 
     def _points(self, rows: Rows) -> Array:
