@@ -296,10 +296,10 @@ def validate_data(
 
 def _first_missing(table: Any) -> str:
     """Say where the first missing cell is, as the end of a sentence; "" of sparse rows."""
-    cells = np.asarray(without_na(table))
-    if cells.dtype.kind not in "fO" or cells.ndim not in (1, 2):
+    cells = np.asarray(table)
+    if cells.ndim not in (1, 2):
         return ""
-    at = np.argwhere(cells != cells)[:1]
+    at = np.argwhere(is_missing(cells.ravel()).reshape(cells.shape))[:1]
     if not len(at):
         return ""
     if cells.ndim == 1:

@@ -299,8 +299,9 @@ def test_the_first_missing_cell_is_named(model: Any, library: Any) -> None:
     told = rf"^Input X contains NaN\. {type(model).__name__} takes no missing values: .*in row 2, column 'age'$"
     with pytest.raises(ValueError, match=told):
         model.fit(frame, [0, 1, 0, 1])
-    with pytest.raises(ValueError, match=r"in row 2, column 1$"):
-        model.fit(frame.to_numpy(), [0, 1, 0, 1])
+    for rows in (frame.to_numpy(), [[1.0, 1.0], [2.0, 2.0], [3.0, None], [5.0, None]]):
+        with pytest.raises(ValueError, match=r"in row 2, column 1$"):
+            model.fit(rows, [0, 1, 0, 1])
 
 
 def test_missing_values_are_sent_to_the_mixture_that_takes_them() -> None:
