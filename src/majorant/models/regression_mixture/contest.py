@@ -198,7 +198,9 @@ def contest_of(
     )
     size = contest.sample_size if contest.is_sampled else units.n_units
     cost = size * mixture.n_components * units.n_coefficients * (units.n_coefficients + 1) / 2
-    return replace(contest, plan=plan_of(mixture.n_components, contest.is_sampled).within(cost))
+    is_plain = units.is_plain and density.response.has_normal_noise
+    plan = plan_of(mixture.n_components, is_sampled=contest.is_sampled, is_plain=is_plain)
+    return replace(contest, plan=plan.within(cost))
 
 
 def named(source: str, theta: Theta) -> list[NamedStart[Theta]]:

@@ -80,8 +80,11 @@ def fit(
         assert y is not None
         units = _units_in_memory(X, y, weights, extras, response, how)
     if units.n_units < model.n_components:
-        units_do = f"{counted(units.n_units, 'distinct unit')} {'does' if units.n_units == 1 else 'do'}"
-        raise ValueError(f"{units_do} not determine n_components={model.n_components} components: ask for fewer")
+        do = "does" if units.n_units == 1 else "do"
+        raise ValueError(
+            f"{counted(units.n_units, 'distinct unit')} {do} not determine n_components={model.n_components} "
+            "components: ask for fewer"
+        )
     rule = VarianceRule(float(model.max_sigma_ratio), FLOOR, common=model.variance == "common")
     contest = contest_of(
         units,

@@ -35,22 +35,21 @@ KERNEL_CANDIDATES = 6
 MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
 """Starts of a round at most, and where they race on a sample of the rows."""
 FEWEST_HARD = 5
-"""Components from which a search has twice the patience, and does not end before on the word of perturbations."""
+"""Plain lines from which a search has more patience, and does not end before on perturbations that return."""
 
 
-def plan_of(n_components: int, is_sampled: bool) -> Plan:
-    """Return the search for a mixture of `n_components` regressions: of many lines few runs reach the best."""
+def plan_of(n_components: int, *, is_sampled: bool, is_plain: bool) -> Plan:
+    """Return the search for a mixture of `n_components` regressions: of many plain lines few runs reach the best."""
     size = STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
-    is_hard = n_components >= FEWEST_HARD
-    patience = 2 * n_components if is_hard else max(3, n_components)
-    part = 2 if is_hard else 3
+    is_hard = is_plain and n_components >= FEWEST_HARD
+    patience, kept_first, kept_next = (2 * n_components, 2, 4) if is_hard else (3, 3, 8)
     return Plan(
         n_starts=size,
         n_perturbations=size,
-        race=((15, max(size // part, 4)), (40, max(size // (4 if is_hard else 8), 4))),
+        race=((15, max(size // kept_first, 4)), (40, max(size // kept_next, 4))),
         n_beyond=min(16 * n_components, MOST_STARTS),
         least_rounds=patience,
-        most_rounds=max(12, 4 * patience),
+        most_rounds=4 * patience,
         sure_starts=(5, 0.5) if is_hard else (1, 0.0),
     )
 
