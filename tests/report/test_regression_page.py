@@ -382,6 +382,12 @@ def test_headlines_follow_from_the_numbers() -> None:
         "Along <i>x</i> the slope of component 2 is above that of component 1.",
     )
     assert "run alike" in headline(X[:, 0] + 9.0 * own + 0.1 * noise)
+    both = np.column_stack([X[:, 0], np.cos(7.0 * np.arange(120))])
+    model = mj.RegressionMixture(2, random_state=0).fit(both, 3 * X[:, 0] + 0.5 * own * both[:, 1] + 0.1 * noise)
+    said = estimates.components_headline(
+        measured(Run(model, both, ("x", "z"), "t.csv", "", y=3 * X[:, 0] + 0.5 * own * both[:, 1] + 0.1 * noise))
+    )
+    assert "run alike" not in said and "Along <i>z</i> the slope of component" in said
 
 
 @pytest.mark.parametrize(

@@ -314,12 +314,24 @@ def components_headline(regression: Regression) -> str:
         times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
         than = "as" if ratio < 1000 else "than"
         return f"Along {name} component {steep + 1} is {times} steep {than} component {flat + 1}."
-    if found is not None and low.max() > high.min():
-        above, below = int(low.argmax()), int(high.argmin())
-        return f"Along {name} the slope of component {above + 1} is above that of component {below + 1}."
+    if told := _told_apart(regression):
+        return told
     if found is None and slopes[steep] * slopes[flat] < 0:
         return f"Along {name} the components run in opposite directions."
     return f"Along {name} the components run alike; they differ in height."
+
+
+def _told_apart(regression: Regression) -> str:
+    """Say along which feature intervals of two slopes lie apart, the one of largest effect first; "" if along none."""
+    if regression.intervals is None:
+        return ""
+    lows, highs = regression.intervals["coef"]
+    for feature in regression.ranked_features:
+        low, high = lows[:, feature], highs[:, feature]
+        if low.max() > high.min():
+            along = f"Along {regression.feature(feature)} the slope of component"
+            return f"{along} {int(low.argmax()) + 1} is above that of component {int(high.argmin()) + 1}."
+    return ""
 
 
 def _what_they_are(regression: Regression) -> list[str]:
