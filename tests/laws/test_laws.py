@@ -131,3 +131,17 @@ def test_states_in_another_order_are_the_same_law(law: str) -> None:
     units = on.mixture.parts(block)[1]
     prior, again = which.log_prior(theta.law, units), which.log_prior(turned, units)
     np.testing.assert_allclose(again, prior[:, order], atol=1e-12)
+
+
+@pytest.mark.parametrize("law", [name for name in laws(0) if "known" in name])
+def test_a_start_takes_the_numbers_of_the_known_states(law: str) -> None:
+    on = problem("normal", law)
+    blocks = on.data.source.blocks()
+    labels = np.concatenate([on.mixture.law.known(on.mixture.parts(block)[1]) for block in blocks])
+    states = np.where(labels >= 0, labels, np.random.default_rng(0).integers(0, K, len(labels)))
+    right = (states == np.arange(K)[:, None]).astype(float)
+    q = np.stack([right, right[[1, 2, 0]], right[[2, 1, 0]]])
+    found = on.mixture.density.describe(on.mixture.started(q, on.data).density)["means"]
+    np.testing.assert_allclose(found[1:], found[[0, 0]], rtol=1e-12)
+    kept = on.mixture.density.describe(on.mixture.started(q, on.data, keeps_order=True).density)["means"]
+    assert not np.allclose(kept[1:], kept[[0, 0]])

@@ -11,6 +11,7 @@ from scipy.special import expit
 from scipy.stats import multivariate_normal
 
 import majorant as mj
+from majorant.models.gaussian_mixture.given import INIT_PARAMS
 
 Array = NDArray[np.float64]
 TYPES = ["full", "tied", "diag", "spherical"]
@@ -63,6 +64,19 @@ def test_known_components_stay_where_they_are() -> None:
     labels = np.where(np.arange(len(x)) < 20, 1 - z, -1)
     model = mj.GaussianMixture(2, random_state=0).fit(x, component_labels=labels)
     np.testing.assert_array_equal(model.predict(x), 1 - z)
+
+
+@pytest.mark.parametrize("init_params", [name for name in INIT_PARAMS if name != "auto"])
+def test_a_chosen_start_takes_the_numbers_of_the_labels(init_params: str) -> None:
+    random = np.random.default_rng(0)
+    z = random.integers(4, size=400)
+    x = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])[z] + random.normal(size=(400, 2))
+    labels = np.full(400, -1)
+    for k in range(4):
+        labels[np.flatnonzero(z == k)[:3]] = k
+    for seed in range(8):
+        model = mj.GaussianMixture(4, init_params=init_params, random_state=seed).fit(x, component_labels=labels)
+        assert (model.predict(x) == z).mean() > 0.98
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)

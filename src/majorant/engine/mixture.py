@@ -362,8 +362,13 @@ class Mixture:
         rows, units = self.parts(block)
         return self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
 
-    def started(self, q: Table, data: Chunks) -> Parameters[Any, Any]:
-        """Return the parameters from given responsibilities, (runs, components, rows), by one M-step."""
+    def started(self, q: Table, data: Chunks, *, keeps_order: bool = False) -> Parameters[Any, Any]:
+        """Return the parameters from given responsibilities, (runs, components, rows), by one M-step.
+
+        Unless it `keeps_order`, components take the numbers of the known states with which they share most rows.
+        """
+        if not keeps_order and hasattr(self.law, "numbered"):
+            q = self.law.numbered(q, data, lambda block: self.parts(block)[1])
 
         def visit(block: Block) -> Sums:
             rows, units = self.parts(block)

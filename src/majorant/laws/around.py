@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-from majorant.engine.mixture import Array, Limits, Scored
+from majorant.data.chunks import Block, Chunks
+from majorant.engine.mixture import Array, Limits, Scored, Table
 from majorant.laws.independent import Independent
 
 
@@ -49,6 +51,23 @@ class Around:
         """The value of the inner law."""
         found: Mapping[str, Limits] = self.law.limits
         return found
+
+    def known(self, units: Block) -> NDArray[np.intp]:
+        """Return the state of each row, -1 where it is unknown."""
+        return self.law.known(rest(units)) if isinstance(self.law, Around) else np.full(len(units), -1)
+
+    def numbered(self, q: Table, data: Chunks, units_of: Callable[[Block], Block]) -> Table:
+        """Return responsibilities in the order of components that shares most rows with the known states."""
+
+        def visit(block: Block) -> Array:
+            labels = self.known(units_of(block))
+            at = np.flatnonzero(labels >= 0)
+            weights = np.ones(len(at)) if block.weights is None else block.weights[at]
+            own = np.equal.outer(np.arange(q.shape[1]), labels[at]) * weights
+            return np.asarray(np.einsum("kn,rjn->rkj", own, q[:, :, block.at][:, :, at]))
+
+        each = zip(q, data.map_sum(visit), strict=True)
+        return np.stack([table[linear_sum_assignment(shared, maximize=True)[1]] for table, shared in each])
 
     def log_weights(self, phi: Any) -> None:
         """Return None: more than the weights decides over states."""
@@ -92,3 +111,8 @@ class Around:
     def theta_of(self, vector: Array, like: Any) -> Any:
         """Delegate to the inner law."""
         return self.law.theta_of(vector, like)
+
+
+def rest(units: Block) -> Block:
+    """Return the units with the columns that the inner law reads."""
+    return units.seen(units.columns[1:] or units.columns[:1])

@@ -179,7 +179,8 @@ def chosen_starts(
             q = _responsibilities(measure, k, init_params, np.random.default_rng(seed))
         else:
             q = _nearest(contest.points, means, k)
-        theta = contest.mixture.started(q.T[None], contest.on(contest.whole).data)
+        data = contest.on(contest.whole).data
+        theta = contest.mixture.started(q.T[None], data, keeps_order=means is not None)
         has_weights = isinstance(theta.law, Weights)
         if not has_weights and weights is not None and given.source == "given":
             raise ValueError(
