@@ -100,7 +100,7 @@ def test_there_may_be_more_starts_than_rows(majorant: Majorant, table: pl.DataFr
     few.write_csv("t.csv")
     answer = majorant(*FIT, "--features", "x1,x2", "--set", f"n_init={few.height + 3}", *RUN)
     n_starts = few.height + 4  # the annealed start goes with the plain one
-    assert answer.status == 0 and f"Starts   {n_starts} of {n_starts}" in answer.out
+    assert answer.status == 0 and f"Search   {n_starts} starts" in answer.out
 
 
 def test_classes_are_its_parts_and_come_from_the_target(majorant: Majorant, table: pl.DataFrame) -> None:

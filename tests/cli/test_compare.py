@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+import majorant as mj
 from majorant.cli.settings import known_models
 from majorant.registry import ESTIMATORS
 
@@ -61,6 +63,11 @@ def test_better_objective_and_criteria_are_named(majorant: Majorant, blobs: Path
         first, second = (n["criteria"][name] for n in numbers)
         which = "first" if first < second else "second"
         assert f"{name.upper()} prefers the {which}, by {abs(first - second):.2f}." in out
+    found = mj.load("k3/model.majorant").search_
+    moved = found.optima[0].n_perturbations
+    reached = f"starts at the best {{}} {found.n_hits - moved} of {found.n_starts - found.n_perturbations} "
+    assert re.search(reached.format(".* of [0-9]+"), out)
+    assert f"{moved} of {found.n_perturbations}" in out.split("perturbations at the best ")[1]
     turned = " ".join(majorant("compare", "k3", "k2").out.split())
     assert "The first has the higher, better log-likelihood" in turned
     assert "They have the same log-likelihood." in majorant("compare", "k2", "k2").out

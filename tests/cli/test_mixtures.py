@@ -47,6 +47,11 @@ def test_a_run_holds_components_probabilities_and_how_unsure_they_are(majorant: 
     np.testing.assert_allclose(found["uncertainty"].to_numpy(), 1 - proba.max(axis=1), atol=1e-15)
     assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0
     assert pl.read_csv("p.csv").equals(found)
+    told = json.loads(Path("run/summary.json").read_text())["criteria"]
+    assert (
+        model.bic(table) == pytest.approx(told["bic"])
+        and f"\nBIC {told['bic']:.2f}, AIC {told['aic']:.2f}" in answer.out
+    )
     page = Path("run/report.html").read_text(encoding="utf-8")
     assert "report of a Gaussian mixture" in page and '<section id="uncertainty"' in page
     assert "gaussian-mixture" in majorant("models").out

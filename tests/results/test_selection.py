@@ -397,3 +397,12 @@ def test_the_caption_explains_the_columns_that_are_there_and_no_others() -> None
     assert ("Stability" in found.caption) == ("stability" in there) and ("gap" in found.caption) == ("gap" in there)
     bare = replace(found, candidates=tuple(replace(c, measures={}) for c in found.candidates))
     assert "Stability" not in bare.caption and "gap" not in bare.caption and "Higher is better" in bare.caption
+
+
+def test_sizes_alone_are_tabled_with_all_that_compares_them() -> None:
+    found = mj.select(mj.GaussianMixture(random_state=0), _corners(), n_components=[1, 2])
+    table = found.matrix().to_frame()
+    assert list(table) == ["n_components", "BIC", "objective", "n_parameters", "AIC", "ICL"]
+    for name in ("BIC", "AIC", "ICL"):
+        assert table[name].tolist() == [getattr(fitted, name.lower())(_corners()) for fitted in found.estimators]
+    assert max(map(len, str(found.matrix()).splitlines())) <= 80

@@ -86,7 +86,7 @@ def test_only_perturbations_after_the_best_led_no_further() -> None:
     )
     assert "best found by 1 perturbation, second 14.790 lower" in " ".join(text(found).split())
     assert best_sentences(found) == [
-        "Best log-likelihood -2040.990, reached by 1 perturbation, of 1 start and 4 perturbations.",
+        "Best log-likelihood -2040.990, reached by 0 of 1 start and 1 of 4 perturbations.",
         "The second optimum is 14.790 lower; 1 perturbation stopped there.",
     ]
     last = luck_sentence(searched(-9.0, -8.0))

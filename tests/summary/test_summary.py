@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import numpy as np
 import pytest
 
+from majorant.registry import card_of
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table
 from majorant.summary.text import bar, display_width, is_ascii_only, on_two_lines, plain, shortened
+
+from ..estimators import ESTIMATORS, ROWS, N, make, target
 
 TABLE = Table(
     "components",
@@ -198,3 +203,16 @@ def test_a_marked_cell_keeps_its_column_in_line() -> None:
 def test_a_column_may_round_to_the_safe_side() -> None:
     table = Table("t", [Column("a", [0.9999], 2, rounding="down"), Column("b", [1.0001], 2, rounding="up")])
     assert table.to_lines(ascii_only=True)[1].split() == ["0.99", "1.01"]
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if hasattr(cls, "bic")], ids=lambda cls: cls.__name__)
+def test_a_summary_has_the_criteria_of_a_regular_fit_and_of_no_other(cls: type[Any]) -> None:
+    weights = {} if card_of(cls).in_order else {"sample_weight": 1.0 + np.arange(N) % 3}
+    rows = (ROWS, target(cls, N)) if card_of(cls).needs_target else (ROWS,)
+    fitted = make(cls, 2).fit(*rows, **weights)
+    told = fitted.summary().tables["fit"].set_index("quantity")["value"]
+    assert fitted.regular_
+    assert float(told["BIC"]) == pytest.approx(fitted.bic(*rows, **weights), abs=0.01)
+    assert float(told["AIC"]) == pytest.approx(fitted.aic(*rows, **weights), abs=0.01)
+    fitted.regular_ = False
+    assert not {"BIC", "AIC"} & set(fitted.summary().tables["fit"]["quantity"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -103,13 +104,10 @@ def matrix_lines(selection: Selection) -> list[str]:
 
 
 def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
-    """Return the block "Starts"; without `seconds` for one of several fits."""
+    """Return the block "Search"; without `seconds` for one of several fits."""
     time = "" if seconds is None else f" in {seconds:.1f} s"
     optima = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
-    n = search.n_starts
-    if search.n_perturbations:
-        return labelled("Search", f"{in_words(n, search.n_perturbations)}{time}, {optima}")
-    return labelled("Starts", f"{n} of {n}{time}, {optima}")
+    return labelled("Search", f"{in_words(search.n_starts, search.n_perturbations)}{time}, {optima}")
 
 
 def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
@@ -119,6 +117,12 @@ def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
         sentences.append(bound_sentence(search))
     sentences += [verdict] if verdict else []
     return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
+
+
+def criteria_lines(model: Any, criteria: Mapping[str, float]) -> list[str]:
+    """Return the sentence on the information criteria of a fit that was compared with no other."""
+    told = [f"{name.upper()} {value:.2f}" for name, value in criteria.items() if math.isfinite(value)]
+    return wrapped(f"{listed(told)}, of {counted(model.n_parameters_, 'parameter')}.", WIDTH) if told else []
 
 
 def penalised_lines(model: Any) -> list[str]:

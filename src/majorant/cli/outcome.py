@@ -98,6 +98,8 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.matrix_lines(selection)
     certificate = getattr(run.estimator, "certificate_", None)
     lines += ["", *messages.result_lines(search, "" if certificate is None else certificate.sentence)]
+    if selection is None:
+        lines += messages.criteria_lines(run.estimator, run.criteria)
     if hasattr(run.estimator, "n_allowed_"):
         lines += messages.penalised_lines(run.estimator)
     if run.r2 is not None:

@@ -13,6 +13,7 @@ from majorant._numbers import plural_of
 from majorant.engine.mixture import Array
 from majorant.models.undetermined_covariances import of_never_together
 from majorant.registry import card_of
+from majorant.results.criteria import criteria
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, part_columns, search_block
 
@@ -32,8 +33,12 @@ def mixture_summary(
     With `scales`, as of `components_block`.
     """
     card, k = card_of(model), len(model.weights_)
-    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0), *facts]
+    left = [Fact("log-likelihood", model.log_likelihood_, 3)]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
+    if model.regular_:
+        found = criteria(-2 * model.log_likelihood_, model.n_rows_, model.n_parameters_, 0.0)
+        left += [Fact(name.upper(), found[name], 2) for name in ("bic", "aic")]
+    left += [Fact("rows", model.n_rows_, 0), *facts]
     blocks = [
         search_block(model.search_),
         Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),

@@ -253,7 +253,7 @@ def _fitted(
         setting,
         value,
         float(getattr(fitted, card.objective_attribute)),
-        _n_parameters(fitted),
+        getattr(fitted, "n_parameters_", None),
         search.n_starts,
         search.n_hits if search.n_starts else 0,
         regular,
@@ -306,14 +306,6 @@ def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping
     if "sample_weight" in arguments and "sample_weight" not in given:
         raise TypeError(f"{type(fitted).__name__}.{criterion} takes no sample_weight: fit without weights")
     return float(method(X, **given))
-
-
-def _n_parameters(fitted: Any) -> int | None:
-    for name in ("n_parameters_", "_n_parameters"):
-        value = getattr(fitted, name, None)
-        if value is not None:
-            return int(value() if callable(value) else value)
-    return None
 
 
 def _comparable(card: ModelCard, candidates: Sequence[Candidate], estimators: Sequence[Any]) -> tuple[Candidate, ...]:

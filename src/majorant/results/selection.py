@@ -261,7 +261,10 @@ class Selection:
                 yield f"The best has the smallest {name} tried, {chosen:g}: try smaller ones."
 
     def matrix(self) -> Table:
-        """Return the table of the criterion: one row per size, one column per setting; excluded fits are empty."""
+        """Return the table of the criterion: one row per size, one column per setting; excluded fits are empty.
+
+        Of fits that differ in their size alone it also has their objective, and what else is known of them.
+        """
         sizes = list(dict.fromkeys(c.size for c in self.candidates))
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
@@ -271,14 +274,20 @@ class Selection:
             is_best = self.ranked and label == self.best.label
             values, best = [cells[size, label] for size in sizes], [sizes.index(self.best.size)] if is_best else []
             columns.append(Column(label or self.name, values, decimals, bold=best, empty="excluded"))
-        if self.criterion == SILHOUETTE and len(labels) == 1:  # where the curve of the objective bends
-            objectives = {c.size: c.objective for c in self.candidates if math.isfinite(c.objective)}
-            style = number_format(list(objectives.values()), 2)
-            columns.append(Column(self.objective_name, list(map(objectives.get, sizes)), style.decimals, "objective"))
-            for name, decimals in zip(OF_CLUSTERINGS, (2, 3), strict=True):
-                known = {c.size: _told(name, c.measures[name]) for c in self.candidates if name in c.measures}
-                columns += [Column(name, list(map(known.get, sizes)), decimals)] if known else []
-        return Table(self.criterion, columns)
+        return Table(self.criterion, [*columns, *(self._beside() if len(labels) == 1 else ())])
+
+    def _beside(self) -> Iterator[Column]:
+        """Yield what is known of every size beside the criterion that compares them."""
+        objectives = [c.objective if math.isfinite(c.objective) else None for c in self.candidates]
+        style = number_format([value for value in objectives if value is not None], 2)
+        yield Column(self.objective_name, objectives, style.decimals, "objective")
+        if any(c.n_parameters is not None for c in self.candidates):
+            yield Column("parameters", [c.n_parameters for c in self.candidates], key="n_parameters")
+        others = {"stability": 2, "gap": 3} if self.criterion == SILHOUETTE else dict.fromkeys(CRITERIA, 2)
+        for name, decimals in others.items():
+            known = [None if c.excluded else _told(name, c.measures.get(name)) for c in self.candidates]
+            if name != self.criterion and any(value is not None for value in known):
+                yield Column(name if name in OF_CLUSTERINGS else name.upper(), known, decimals)
 
     def summary(self) -> Summary:
         """Return the summary: table of the criterion, best candidates, exclusions, and the search of the chosen fit."""
@@ -371,8 +380,8 @@ class Selection:
 _PLAIN = ("criterion", "model", "part", "size_parameter", "objective_name")
 
 
-def _told(name: str, value: float) -> float:
-    return math.ceil(1e5 * value - 1e-4) / 1e5 if name == "gap" else value  # up: nothing better is proved
+def _told(name: str, value: float | None) -> float | None:
+    return value if name != "gap" or value is None else math.ceil(1e5 * value - 1e-4) / 1e5  # nothing better is proved
 
 
 def _short(parameter: str) -> str:

@@ -59,7 +59,9 @@ def best_sentences(search: SearchReport) -> list[str]:
         return [f"{best}, reached by {all_of_them} starts."]
     first, second = search.optima[:2]
     if search.n_perturbations:
-        reached = f"{in_words(first.n_hits, first.n_perturbations)}, of {_made(search)}"
+        n_perturbations = search.n_perturbations
+        starts = f"{first.n_hits - first.n_perturbations} of {counted(search.n_starts - n_perturbations, 'start')}"
+        reached = f"{starts} and {first.n_perturbations} of {counted(n_perturbations, 'perturbation')}"
     else:
         reached = f"{search.n_hits} of {search.n_starts} starts"
     stopped = f"{in_words(second.n_hits, second.n_perturbations)} stopped there"
