@@ -49,7 +49,7 @@ def by_formula(table: Any) -> mj.RegressionMixture:
 def test_a_run_by_a_formula_predicts_and_reports(majorant: Majorant, table: pl.DataFrame) -> None:
     answer = majorant(*COUNTS, *RUN)
     assert (answer.status, answer.err) == (0, "")
-    assert "Table    t.csv, 120 rows used, 0 left out\n" in answer.out and "kind[T.b]" in answer.out
+    assert "Table    t.csv, 120 rows used, 0 left out\n" in answer.out and "kind: b against a" in answer.out
     model, expected = mj.load("run/model.majorant"), by_formula(table)
     np.testing.assert_array_equal(model.coef_, expected.coef_)
     assigned = pl.read_csv("run/assignments.csv")
@@ -81,7 +81,7 @@ def test_target_and_features_take_groups_and_offsets_too(majorant: Majorant, tab
     model, page = mj.load("run/model.majorant"), Path("run/report.html").read_text(encoding="utf-8")
     assert answer.status == 0 and model.gating_coef_.shape == (2, 2)
     assert "Weights depend on these columns" in answer.out and f"{model.gating_coef_[1, 0]:.4f}" in answer.out
-    assert "Log odds on <i>soil</i>" in page and "against component 1, per unit" in page
+    assert "Log odds on <i>soil</i>" in page and "compared with component 1, per unit" in page
 
 
 def test_trials_are_taken_where_a_new_table_has_them(majorant: Majorant, table: pl.DataFrame) -> None:

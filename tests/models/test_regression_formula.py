@@ -73,7 +73,13 @@ def test_the_fit_is_that_of_the_design(table: pd.DataFrame, fitted: mj.Regressio
     np.testing.assert_array_equal(fitted.gating_coef_, plain.gating_coef_)
     assert fitted.feature_names_in_.tolist() == ["x", "place[T.lake]", "place[T.wood]"]
     page = str(fitted.summary())
-    assert "place[T.lake]" in page and "GATING" in page and "soil" in page and "noise" not in page
+    assert (
+        "place: lake against" in page
+        and "[T." not in page
+        and "GATING" in page
+        and "soil" in page
+        and "noise" not in page
+    )
     assert "y ~ x + place | site: 240 rows in 60 groups, 3 features" in page
     np.testing.assert_array_equal(counts(pl.from_pandas(table)).coef_, fitted.coef_)
 
@@ -270,6 +276,7 @@ def test_the_summary_names_gating_columns_however_they_came() -> None:
     for model, names in cases:
         tables = model.summary().tables
         assert list(tables["gating"].columns) == ["component", "intercept", *names]
-        assert {f"gating {name}" for name in names} <= set(tables["intervals"]["parameter"])
+        said = [name.replace("kind[T.b]", "kind: b against a") for name in names]
+        assert {f"gating {name}" for name in said} <= set(tables["intervals"]["parameter"])
         known = None if names == ["1"] else names
         assert known == (None if model.gating_names_in_ is None else model.gating_names_in_.tolist())

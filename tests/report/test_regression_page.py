@@ -309,7 +309,7 @@ def test_a_better_solution_that_was_left_out_is_named_with_what_would_admit_it()
     n_perturbed, n_started = best.n_perturbations, best.n_hits - best.n_perturbations
     assert (f"{n_perturbed} perturbation" in shown.solutions[0].reached) == (n_perturbed > 0)
     assert (f"{n_started} start" in shown.solutions[0].reached) == (n_started > 0)
-    assert lines.optimum_caption(shown.solutions[0], 0) == f"the fit, {shown.solutions[0].reached}"
+    assert lines.optimum_caption(shown.solutions[0], 0) == "the fit"
     assert "the solution that was left out" in lines.optima_headline(replace_solutions(shown, [0, -1])).lower()
 
 
@@ -422,14 +422,61 @@ def test_coefficients_are_tested_factors_given_and_reference_levels_named() -> N
     found = {row["Parameter"]: row for row in csv.DictReader(io.StringIO(made.tables["estimates"].to_csv()))}
     errors = model.standard_errors_["coef"][0]
     for j, name in enumerate(("x", "kind[T.b]", "kind[T.c]")):
-        row, value = found[f"Slope on {name}"], float(model.coef_[0, j])
+        said = f"Slope on {name}" if name == "x" else f"kind: {name[-2]} against a"
+        row, value = found[said], float(model.coef_[0, j])
         assert float(row["SE"]) == errors[j] and float(row["exp"]) == np.exp(value)
         np.testing.assert_allclose(float(row["p"]), 2 * norm.sf(abs(value / errors[j])))
     assert found["Weight"]["p"] == found["Weight"]["exp"] == found["Intercept"]["exp"] == ""
-    assert made.html.count("against a<") == 2 and "per unit" in made.html and "of the mean" in made.html
+    assert (
+        made.html.count("against a</i></b>") == 2
+        and "[T." not in made.html
+        and "per unit" in made.html
+        and "of the mean" in made.html
+    )
 
 
 def test_every_coefficient_is_in_the_table() -> None:
     made = report(run_of("many"))
     names = set(made.tables["estimates"].columns[0].values)
     assert {f"Slope on feature {j}" for j in range(12)} <= names
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_features_of_two_values_have_two_marks_and_the_interval_of_their_difference(family: str) -> None:
+    random = np.random.default_rng(0)
+    kind, x = np.tile(["a", "b", "c"], 60), random.normal(size=180)
+    mean = np.exp(0.4 * x + (kind == "b"))
+    y = random.poisson(mean) if family == "poisson" else mean + random.normal(size=180)
+    table = pd.DataFrame({"y": y, "x": x, "kind": kind, "half": np.arange(180) // 90})
+    model = mj.RegressionMixture.from_formula("y ~ x + kind + half", table, n_components=1, family=family)
+    drawn = [residuals._effect(measured(_run_of_design(model, table)), feature) for feature in range(4)]
+    assert [one.name for one in drawn] == ["x", "kind", "kind", "half"] and not drawn[0].levels
+    assert [[text for _, text in one.levels] for one in drawn[1:]] == [["a", "b"], ["a", "c"], ["0", "1"]]
+    means = pd.DataFrame({"x": x.mean(), "kind": ["a", "b"], "half": 0.5})
+    np.testing.assert_allclose(drawn[1].predicted, model.predict_components(means))
+    low, high = model.confidence_intervals()["coef"]
+    reached = {"gaussian": lambda at: at, "poisson": np.exp}[family]
+    start = {"gaussian": lambda at: at, "poisson": np.log}[family](drawn[1].predicted[0])
+    np.testing.assert_allclose(drawn[1].ends, reached(start + np.stack([low[:, 1], high[:, 1]])))
+
+
+def _run_of_design(model: mj.RegressionMixture, table: pd.DataFrame) -> Run:
+    X, y, _, _ = model._as_fitted(table, None, {})
+    return Run(model, X.to_numpy(), tuple(X.columns), "t.csv", "", y=np.asarray(y))
+
+
+def test_the_page_warns_of_what_the_screen_does() -> None:
+    x, side = np.random.default_rng(0).normal(size=80), np.arange(80) % 2
+    table = pd.DataFrame({"x": x, "side": np.where(side, "left", "right")})
+    table["y"] = np.where(side, x, 9 - x) + 0.1 * np.random.default_rng(1).normal(size=80)
+    rows = np.column_stack([x, table["y"]])
+    with pytest.warns(ConvergenceWarning, match="separates"):
+        lines = mj.RegressionMixture.from_formula("y ~ x", table, gating="side", random_state=0)
+        groups = mj.GaussianMixture(2, random_state=0).fit(rows + 20 * side[:, None], gating=table[["side"]])
+    for page, model in (
+        (lines.report(table), lines),
+        (groups.report(rows + 20 * side[:, None], gating=table[["side"]]), groups),
+    ):
+        assert f"<b>Warning:</b> {model.separated_}" in page.html and page.html.count("separates components") == 1
+        assert model.separated_ in model.summary().look_out
+    assert lines.separated_.startswith("Gating by side: right against left separates")

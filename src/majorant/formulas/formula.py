@@ -154,6 +154,14 @@ class Formula:
         has_trials = len(self.response.names) == 2
         return [*self.extras, *(["groups"] if self.groups is not None else []), *(["trials"] if has_trials else [])]
 
+    def in_words(self, name: str, role: str = "features") -> str:
+        """Return the name of a column in words: ``sex: M against F`` for ``sex[T.M]``."""
+        terms = self.features if role == "features" else self.extras.get(role)
+        if terms is None or name not in terms.contrasts:
+            return name
+        factor, level, reference = terms.contrasts[name]
+        return f"{factor}: {level}{f' against {reference}' if reference else ''}"
+
     @property
     def response_text(self) -> str:
         """The response as written in the formula."""

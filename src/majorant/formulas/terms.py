@@ -101,6 +101,17 @@ class Terms:
         wide = {text for term in self.terms for method, text in term if method == "python" and text not in self.levels}
         return any(sum(name.startswith(f"{text}[") for name in self.names) > 1 for text in wide)
 
+    @property
+    def contrasts(self) -> dict[str, tuple[str, str, str]]:
+        """Factor, level, and the level that it is compared with, if one, of each column that tells a level."""
+        found: dict[str, tuple[str, str, str]] = {}
+        for factor, levels in self.levels.items():
+            names = {f"{factor}[T.{level}]": str(level) for level in levels}
+            left_out = [level for name, level in names.items() if name not in self.names]
+            reference = left_out[0] if len(left_out) == 1 else ""
+            found |= {name: (factor, level, reference) for name, level in names.items() if name in self.names}
+        return found
+
     def to_state(self) -> dict[str, Any]:
         """Return the terms as plain values, for saving."""
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, Self, TypeVar, cast
@@ -153,8 +153,8 @@ class FormulaEstimator(FromFormula, LatentVariableModel):
             self._check_takes(keywords)
             if "fit_intercept" in self.get_params(deep=False):
                 self.set_params(fit_intercept=learned.has_intercept)
-            cast(Any, self).fit(rows.X, rows.y, **keywords)
             self.formula_ = learned
+            cast(Any, self).fit(rows.X, rows.y, **keywords)
         return self
 
     def _check_takes(self, keywords: Mapping[str, Any]) -> None:
@@ -170,9 +170,15 @@ class FormulaEstimator(FromFormula, LatentVariableModel):
             X, y, given = rows.X, rows.y, {**rows.keywords, **given}
         return super()._as_fitted(X, y, given)
 
-    def _forget_formula(self) -> None:
-        """Delete the formula of an earlier fit."""
-        self.__dict__.pop("formula_", None)
+    def _in_words(self, names: Sequence[str], role: str = "features") -> list[str]:
+        """Return names of columns, those of the levels of factors in words."""
+        formula: Formula | None = getattr(self, "formula_", None)
+        return [name if formula is None else formula.in_words(name, role) for name in names]
+
+    def _forget_formula(self, X: Any) -> None:
+        """Delete the formula of an earlier fit, unless X is the design of this one's."""
+        if not is_design(X):
+            self.__dict__.pop("formula_", None)
 
 
 def through_formula(method: Callable[P, R]) -> Callable[P, R]:

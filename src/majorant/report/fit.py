@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,9 +70,20 @@ class Fit:
         """The word for a part, in the singular."""
         return self.card.part
 
+    @property
+    def feature_names(self) -> Sequence[str]:
+        """Names of the features, as a person says them."""
+        return self.run.feature_names
+
     def feature(self, number: int) -> str:
         """Return the name of a feature in prose, as markup."""
-        return column_name(self.run.feature_names[number])
+        return column_name(self.feature_names[number])
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What the summary warns of; a degenerate fit has a section of its own on that."""
+        said = getattr(self.run.estimator, "summary", None)
+        return said().look_out if said is not None and getattr(self.run.estimator, "regular_", True) else ()
 
     @property
     def n_rows(self) -> int:

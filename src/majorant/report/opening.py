@@ -177,7 +177,6 @@ def latent_class_analysis_header(classes: LatentClasses) -> Header:
     is_one = classes.k == 1 and classes.regular
     alone = "One class answers for all rows: the items are taken to be independent."
     texts = [alone if is_one else mixture_lede(classes)]
-    texts += [f"<b>Note:</b> {escaped(said)}" for said in getattr(classes.run.estimator, "left_out_", ())]
     if classes.lacks_covariate.any():
         texts.append("Rows that lack a covariate are assigned to classes by their items and the shares of all rows.")
     return _of_partition(classes, " ".join(texts), likelihood_facts(classes))
@@ -234,8 +233,9 @@ def _regressions(regression: Regression) -> str:
 def _line(regression: Regression, j: int) -> str:
     feature = regression.main_feature
     slope, noise = float(regression.lines.coef[j, feature]), _brief(float(regression.lines.scale[j]))
-    unit = "standard deviation" if regression.run.standardised else "unit"
-    moves = f"{'rises' if slope > 0 else 'falls'} by {_brief(abs(slope))} per {unit} of {regression.feature(feature)}"
+    per = f"per {'standard deviation' if regression.run.standardised else 'unit'} of {regression.feature(feature)}"
+    along = per if regression.contrasts[feature] is None else regression.along(feature)
+    moves = f"{'rises' if slope > 0 else 'falls'} by {_brief(abs(slope))} {along}"
     who = f"Component {j + 1} holds {numbers.percent(float(regression.weights[j]), 0)} of the weight and"
     return f"{'The line' if regression.k == 1 else who} {moves if slope else 'is flat'}, with noise of {noise}."
 

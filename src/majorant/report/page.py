@@ -14,8 +14,9 @@ from string import Template
 
 from majorant import __version__
 from majorant._numbers import article
-from majorant.registry import ModelCard, card_of, named
+from majorant.registry import card_of, named
 from majorant.report.figures import Picture, figures
+from majorant.report.fit import Fit
 from majorant.report.html import escaped, facts, shortened
 from majorant.report.kinds import KINDS, LAST, builders, header_of, measure_of
 from majorant.report.run import Run
@@ -119,15 +120,18 @@ def report(run: Run) -> Report:
     sections = [section for build in every if (section := build(measured)) is not None]
     tables = {table.name: table for section in sections for table in section.tables}
     pictures = figures(sections, _resource("page.css"))
-    return Report(_page(run, card, header_of(kind)(measured), sections), tables, pictures)
+    return Report(_page(measured, header_of(kind)(measured), sections), tables, pictures)
 
 
-def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
+def _page(fit: Fit, header: Header, sections: list[Section]) -> str:
+    run, card = fit.run, fit.card
     script = _resource("page.js") if any(section.table is not None for section in sections) else ""
     is_told = card.kind in card.title or card.kind == "representation" or card.in_order or bool(card.page)
     kind = "" if is_told else f" {card.kind}"
     what = f"report of {article(card.title)} {card.title}{kind} \u00b7 {shortened(run.table_name, 80)}"
-    is_stopped = getattr(getattr(run.estimator, "search_", None), "is_stopped", False)
+    body = "\n".join(section.render() for section in sections)
+    stopped = [STOPPED] if getattr(getattr(run.estimator, "search_", None), "is_stopped", False) else []
+    told = [*stopped, *(said for said in fit.warnings if escaped(said[1:]) not in body)]
     return Template(_resource("page.html")).substitute(
         policy=_policy(script),
         window_title=escaped(header.window_title),
@@ -135,10 +139,10 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
         what=escaped(what),
         title=header.title,
         lede=header.lede,
-        stopped=f'\n<p class="lede"><b>Note:</b> {escaped(STOPPED)}</p>' if is_stopped else "",
+        warnings="".join(f'\n<p class="lede"><b>Warning:</b> {escaped(said)}</p>' for said in told),
         facts=facts(header.facts, "five-figures"),
         contents="".join(f'<a href="#{section.name}">{escaped(section.label)}</a>' for section in sections),
-        sections="\n".join(section.render() for section in sections),
+        sections=body,
         signature=escaped(_signature(run)),
         script=f"<script>{script}</script>" if script else "",
     )

@@ -307,7 +307,7 @@ class RegressionMixture(CertifiableLines):
             If data, weights or parameters cannot be used; the message says what to change.
         """
         with self._all_or_nothing():
-            self._forget_formula()
+            self._forget_formula(X)
             check_parameters(self)
             seed = int(check_random_state(self.random_state).randint(2**31))
             source = stored_rows(X)

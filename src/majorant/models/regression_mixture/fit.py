@@ -95,11 +95,12 @@ def fit(
         trim=trim,
     )
     found, trace = _found(model, contest, given, seed)
-    attributes = fit_attributes(model, contest, found, trace, _gating_names(extras))
+    gating_names = model._in_words(_gating_names(extras), "gating")
+    attributes = fit_attributes(model, contest, found, trace, gating_names)
     said: list[Warned] = []
     if units.coordinates.dropped:
-        said.append((of_dropped(units, model._feature_names()), LinAlgWarning))
-    if extras.gating is not None and (undetermined := of_undetermined(extras.gating, _gating_names(extras))):
+        said.append((of_dropped(units, model._in_words(model._feature_names())), LinAlgWarning))
+    if extras.gating is not None and (undetermined := of_undetermined(extras.gating, gating_names)):
         said.append((undetermined, ConvergenceWarning))
     if attributes["separated_"]:
         said.append((attributes["separated_"], ConvergenceWarning))

@@ -163,7 +163,7 @@ def fit_attributes(
     at = mixture.law.vector(theta.law)[0]  # type: ignore[attr-defined]
     named: list[str] = []
     if best.degenerate == SEPARATED:
-        named = _diverging(units, mixture, theta, model._feature_names())
+        named = _diverging(units, mixture, theta, model._in_words(model._feature_names()))
     records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
         **{f"{name}_": values[name] for name in PARAMETERS},

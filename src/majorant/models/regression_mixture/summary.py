@@ -17,7 +17,8 @@ def regression_summary(model: Any) -> Summary:
     k, d = model.coef_.shape
     q = model.responsibilities_
     n = model.n_samples_fit_ if q is None else len(q)
-    features = model._feature_names()
+    formula = getattr(model, "formula_", None)
+    features = model._in_words(model._feature_names())
     left, right = [Fact("log-likelihood", model.log_likelihood_, 3)], []
     if model.regular_:  # a collapse has any likelihood
         left += [Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)]
@@ -31,7 +32,7 @@ def regression_summary(model: Any) -> Summary:
             Column("component", range(1, k + 1)),
             Column("weight", model.weights_, 3),
             *([Column("noise", model.scale_, 4)] if has_noise else []),
-            *_linear(model.intercept_, features, model.coef_),
+            *_linear(model, model.intercept_, model._feature_names(), model.coef_),
         ],
     )
     if q is None:
@@ -52,7 +53,6 @@ def regression_summary(model: Any) -> Summary:
     family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"
     weight = "" if np.isclose(model.n_rows_, n, rtol=1e-9) else f" of weight {model.n_rows_:.6g}"
-    formula = getattr(model, "formula_", None)
     return Summary(
         f"mixture of regressions, {family}{counted(k, 'component')}",
         f"{'' if formula is None else f'{formula.text}: '}{counted(n, 'row')}{weight}{groups}, {counted(d, 'feature')}",
@@ -61,9 +61,10 @@ def regression_summary(model: Any) -> Summary:
     )
 
 
-def _linear(intercept: Any, names: list[str], coef: Any) -> list[Column]:
-    """Return columns of intercepts and coefficients."""
-    return [Column("intercept", intercept, 4), *(Column(n, own, 4) for n, own in zip(names, coef.T, strict=True))]
+def _linear(model: Any, intercept: Any, names: list[str], coef: Any, role: str = "features") -> list[Column]:
+    """Return columns of intercepts and coefficients; data frames have the names of the design."""
+    heads = zip(model._in_words(names, role), coef.T, names, strict=True)
+    return [Column("intercept", intercept, 4), *(Column(head, own, 4, name) for head, own, name in heads)]
 
 
 def _gating(model: Any) -> list[Block]:
@@ -72,7 +73,8 @@ def _gating(model: Any) -> list[Block]:
     if not names:
         return []
     numbers = Column("component", range(1, len(model.weights_) + 1))
-    table = Table("gating", [numbers, *_linear(model.gating_intercept_, names, model.gating_coef_)])
+    linear = _linear(model, model.gating_intercept_, names, model.gating_coef_, "gating")
+    table = Table("gating", [numbers, *linear])
     told = "Weights depend on these columns: logarithms of the odds against component 1."
     return [Block("GATING", "", (table, told))]
 
@@ -95,7 +97,7 @@ def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
     names += [(feature, "coef", j) for j, feature in enumerate(features[:MOST_FEATURES])]
     gates = gating_names(model)
     names += [("gating intercept", "gating_intercept", None)] * bool(gates)
-    names += [(f"gating {name}", "gating_coef", j) for j, name in enumerate(gates)]
+    names += [(f"gating {name}", "gating_coef", j) for j, name in enumerate(model._in_words(gates, "gating"))]
     for title, name, j in names:
         low, high = found[name]
         values, errors = getattr(model, f"{name}_"), model.standard_errors_[name]

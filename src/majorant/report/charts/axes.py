@@ -74,13 +74,14 @@ def draw_grid(
     narrow_across: int = 2,
     y_labels: Callable[[list[float]], list[str]] = tick_labels,
     x_labels: Callable[[list[float]], list[str]] = tick_labels,
+    places: Sequence[Sequence[tuple[float, str]]] = (),
     has_axes: bool = True,
     margin: float = 0.0,
 ) -> Canvas:
     """Draw one panel per title, with the axes around it; `draw` fills the panel of a number.
 
-    With one horizontal range all panels share it; otherwise each has its own. Panels without axes have a frame. A
-    margin is left free above and at the right.
+    With one horizontal range all panels share it; otherwise each has its own. `places` names the ticks of panels that
+    have no scale. Panels without axes have a frame. A margin is left free above and at the right.
     """
     canvas, n, gap = Canvas(size), len(titles), 26.0 if has_axes else 14.0
     n_across = min(n, narrow_across if size.narrow else 3)
@@ -99,12 +100,15 @@ def draw_grid(
         shown = css[i] if css else "strong"
         canvas.text(x1, y1 - (26 if subtitles else 10), shorten(title, width - 4, bold=True), shown, full=title)
         if subtitles:
-            canvas.text(x1, y1 - 10, subtitles[i], "quiet")
+            canvas.text(x1, y1 - 10, shorten(subtitles[i], width - 4), "quiet", full=subtitles[i])
         left_axis(canvas, y_scale, y_ticks, texts if column == 0 else [""] * len(y_ticks), x1, x1 + width)
         draw(canvas, i, x_scale, y_scale)
         if has_axes:
-            x_ticks = x_scale.ticks(max(3, int(width // 100)))
-            bottom_axis(canvas, x_scale, x_ticks, x_labels(x_ticks), y1 + height, x1, x1 + width)
+            x_ticks = (
+                [at for at, _ in places[i]] if any(places[i : i + 1]) else x_scale.ticks(max(3, int(width // 100)))
+            )
+            x_texts = [text for _, text in places[i]] if any(places[i : i + 1]) else x_labels(x_ticks)
+            bottom_axis(canvas, x_scale, x_ticks, x_texts, y1 + height, x1, x1 + width)
         else:
             canvas.rect(x1, y1, width, height, "frame")
     bottom = top + -(-n // n_across) * (height + head + foot)

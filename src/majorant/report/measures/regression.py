@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 from majorant.energy import posterior
+from majorant.report.html import column_name, escaped
 from majorant.report.measures.mixture import Memberships
 from majorant.results.selection import CRITERIA
 from majorant.search.record import in_words
@@ -184,17 +185,30 @@ class Regression(Memberships):
         """Whether the exponential of a slope is a factor, of the mean or of odds."""
         return self.response.predicts.startswith(("the logarithm", "the logit"))
 
-    @property
-    def references(self) -> dict[str, str]:
-        """The level that each level of a factor of the formula is compared with, by the name of its column."""
+    @cached_property
+    def feature_names(self) -> list[str]:
+        names: list[str] = self.run.estimator._in_words(self.run.feature_names)
+        return names
+
+    @cached_property
+    def contrasts(self) -> list[tuple[str, str, str] | None]:
+        """Factor, level and reference of each feature that tells a level of a formula's factor."""
         formula = getattr(self.run.estimator, "formula_", None)
-        found: dict[str, str] = {}
-        for factor, levels in ({} if formula is None else formula.features.levels).items():
-            names = {f"{factor}[T.{level}]": str(level) for level in levels}
-            left_out = [level for name, level in names.items() if name not in self.run.feature_names]
-            if len(left_out) == 1:
-                found |= dict.fromkeys(names, left_out[0])
-        return found
+        known = {} if formula is None else formula.features.contrasts
+        return [known.get(name) for name in self.run.feature_names]
+
+    def along(self, feature: int) -> str:
+        """Return "along x", or "from F to M of sex" for the level of a factor, as markup."""
+        factor, level, reference = self.contrasts[feature] or ("", "", "")
+        if not reference:
+            return f"along {self.feature(feature)}"
+        return f"from {escaped(reference)} to {escaped(level)} of {column_name(factor)}"
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Without what a section says of a solution that was left out."""
+        separated = self.run.estimator.separated_
+        return [separated] if separated else []
 
     @property
     def has_groups(self) -> bool:

@@ -124,19 +124,21 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
         return Term(name, addition, values, low, high, plain or name, errors, is_slope and regression.multiplies)
 
     per = "per standard deviation" if regression.run.standardised else "per unit"
-    references = regression.references
     listed = [term("Weight", "share of the rows", "weights")]
     if regression.params.get("fit_intercept", True):
         listed.append(term("Intercept", "", "intercept"))
-    names = regression.run.feature_names
     for f in features:
-        unit = f"against {escaped(references[names[f]])}" if names[f] in references else per
-        listed.append(term(f"Slope on {column_name(names[f])}", unit, "coef", f, f"Slope on {names[f]}"))
+        name = regression.feature_names[f]
+        if regression.contrasts[f] is None:
+            listed.append(term(f"Slope on {column_name(name)}", per, "coef", f, f"Slope on {name}"))
+        else:
+            listed.append(term(column_name(name), "", "coef", f, name))
     if regression.has_noise:
         listed.append(term("Noise \u03c3", "standard deviation", "scale"))
-    for j, name in enumerate(gating_names(model)[:MOST_FEATURES]):
-        on = f"Log odds on {column_name(name)}"
-        of_first = term(on, "against component 1, per unit", "gating_coef", j, f"Log odds on {name}")
+    gates = gating_names(model)[:MOST_FEATURES]
+    for j, (gate, name) in enumerate(zip(gates, model._in_words(gates, "gating"), strict=True)):
+        unit = f"compared with component 1{', per unit' if gate == name else ''}"
+        of_first = term(f"Log odds on {column_name(name)}", unit, "gating_coef", j, f"Log odds on {name}")
         listed.append(of_first.with_reference())
     return listed
 
@@ -296,13 +298,13 @@ def components_headline(regression: Regression) -> str:
     if regression.is_curved:
         return f"{capital(in_prose(k))} components, which differ in several terms of the same column."
     slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
-    found, name = regression.intervals, regression.feature(regression.main_feature)
+    found, along = regression.intervals, capital(regression.along(feature))
     if found is not None:
         low, high = (bound[:, feature] for bound in found["coef"])
         rising, falling = (np.flatnonzero(side) for side in (low > 0, high < 0))
         if len(rising) and len(falling):
             return (
-                f"Along {name} {_components(rising)} {verb(len(rising), 'rises', 'rise')} and "
+                f"{along} {_components(rising)} {verb(len(rising), 'rises', 'rise')} and "
                 f"{_components(falling)} {verb(len(falling), 'falls', 'fall')}."
             )
     loud, quiet = int(scale.argmax()), int(scale.argmin())
@@ -313,12 +315,12 @@ def components_headline(regression: Regression) -> str:
     if ratio >= SHARED:
         times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
         than = "as" if ratio < 1000 else "than"
-        return f"Along {name} component {steep + 1} is {times} steep {than} component {flat + 1}."
+        return f"{along} component {steep + 1} is {times} steep {than} component {flat + 1}."
     if told := _told_apart(regression):
         return told
     if found is None and slopes[steep] * slopes[flat] < 0:
-        return f"Along {name} the components run in opposite directions."
-    return f"Along {name} the components run alike; they differ in height."
+        return f"{along} the components run in opposite directions."
+    return f"{along} the components run alike; they differ in height."
 
 
 def _told_apart(regression: Regression) -> str:
@@ -329,7 +331,7 @@ def _told_apart(regression: Regression) -> str:
     for feature in regression.ranked_features:
         low, high = lows[:, feature], highs[:, feature]
         if low.max() > high.min():
-            along = f"Along {regression.feature(feature)} the slope of component"
+            along = f"{capital(regression.along(feature))} the slope of component"
             return f"{along} {int(low.argmax()) + 1} is above that of component {int(high.argmin()) + 1}."
     return ""
 

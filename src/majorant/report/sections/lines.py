@@ -231,7 +231,7 @@ def axis_names(regression: Regression) -> tuple[str, str]:
     y = regression.run.target_name
     others = regression.n_features - 1
     held = f", {counted(others, 'other feature')} at {verb(others, 'its mean', 'their means')}" if others else ""
-    return regression.run.feature_names[regression.main_feature], y + held
+    return regression.feature_names[regression.main_feature], y + held
 
 
 def optima_section(regression: Regression) -> Section | None:
@@ -288,7 +288,7 @@ def optimum_caption(solution: Optimum, place: int) -> str:
     if not solution.regular:
         return "left out"
     if place == 0:
-        return f"the fit, {solution.reached}" if solution.reached else "the fit"
+        return "the fit"
     return solution.reached or "another optimum"
 
 

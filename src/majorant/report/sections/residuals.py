@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from majorant.report import numbers
 from majorant.report.charts.axes import draw_grid, draw_quantile_panels
-from majorant.report.charts.marks import N_COLOURS, component_class, name_class, shaded_scatter
-from majorant.report.charts.scales import Linear, evenly, padded
+from majorant.report.charts.marks import N_COLOURS, component_class, mark, name_class, shaded_scatter
+from majorant.report.charts.scales import Linear, evenly, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.mixture import CLEAR
 from majorant.report.measures.regression import MOST_BINS, Regression
@@ -182,7 +185,7 @@ def notes(regression: Regression, shown: list[int], most_points: int) -> list[st
 def x_title(regression: Regression) -> str:
     """Return the title of the horizontal axis, as plain text."""
     if regression.n_features == 1:
-        return regression.run.feature_names[0]
+        return regression.feature_names[0]
     return f"predicted {regression.run.target_name}"
 
 
@@ -194,6 +197,8 @@ def figure_label(regression: Regression) -> str:
 
 Array = NDArray[np.float64]
 MOST_FEATURES, MOST_COMPONENTS = 9, 6
+BESIDE = 9.0
+"""Distance between the marks of components at one level."""
 N_STEPS = 25
 """Points of a curve; a line has two."""
 N_BINS = 20
@@ -201,62 +206,108 @@ PRESENT = 0.05
 """Responsibility from which on a row is counted in a rootogram."""
 
 
+@dataclass(frozen=True)
+class _Effect:
+    """Predictions of the components along a feature, the others at their means."""
+
+    name: str
+    at: Array  # (n,): places in the table's own units
+    predicted: Array  # (n, k)
+    # (2, k): of a feature of two values, the 95 % interval of the second prediction if the first is right
+    ends: Array
+    levels: Sequence[tuple[float, str]] = ()  # of a feature of two values
+
+
 def effects_of_features_section(regression: Regression) -> Section | None:
     """Build the section: a panel per feature with a line per component, the other features at their means.
 
-    None with one feature, which the fit shows, and where features are made of one column, such as x and its square.
+    A feature of two values has two marks. None with one feature, which the fit shows, and where features are made of
+    one column, such as x and its square.
     """
     if regression.is_curved or (regression.has_lines and regression.n_features == 1):
         return None
-    features = regression.ranked_features[:MOST_FEATURES]
-    grids = [_along(regression, feature) for feature in features]
-    values = np.concatenate([predicted.ravel() for _, predicted in grids])
-    if not np.isfinite(values).all():
+    effects = [_effect(regression, feature) for feature in regression.ranked_features[:MOST_FEATURES]]
+    if not all(np.isfinite(effect.predicted).all() for effect in effects):
         return None
-    names = [regression.run.feature_names[feature] for feature in features]
-    label = f"Prediction of each component along {counted(len(features), 'feature')}, the others at their means"
+    k, n_shown = regression.k, min(regression.k, MOST_COMPONENTS)
+    label = f"Prediction of each component along {counted(len(effects), 'feature')}, the others at their means"
     target = f"predicted {regression.run.target_name}"
+    reached = np.concatenate([np.vstack([one.predicted, one.ends])[:, :n_shown].ravel() for one in effects])
 
-    def lines(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
-        at, predicted = grids[i]
-        for j in range(min(regression.k, MOST_COMPONENTS) - 1, -1, -1):
-            points = [(x(float(a)), y(float(b))) for a, b in zip(at, predicted[:, j], strict=True)]
-            canvas.polyline(points, f"stroke-{component_class(j, regression.k, 0)} fitted-line")
+    def inside(canvas: Canvas, i: int, x: Linear, y: Linear) -> None:
+        effect = effects[i]
+        for j in range(n_shown - 1, -1, -1):
+            colour, heights = component_class(j, k, 0), [y(float(value)) for value in effect.predicted[:, j]]
+            places = [x(float(at)) + bool(effect.levels) * BESIDE * (j - (n_shown - 1) / 2) for at in effect.at]
+            if not effect.levels:
+                canvas.polyline(list(zip(places, heights, strict=True)), f"stroke-{colour} fitted-line")
+                continue
+            if np.isfinite(effect.ends[:, j]).all():
+                low, high = (y(float(end)) for end in effect.ends[:, j])
+                canvas.line(places[1], low, places[1], high, f"stroke-{colour} interval")
+            for place, height in zip(places, heights, strict=True):
+                mark(canvas, j if k <= N_COLOURS else 0, colour, place, height, 4.0)
 
     def draw(size: Size) -> Canvas:
-        ranges = [padded(float(at.min()), float(at.max())) for at, _ in grids]
-        y_range = padded(float(values.min()), float(values.max()))
-        return draw_grid(size, names, ranges, y_range, lines, x_title="", y_title=target)
+        ranges = [_range_of(effect) for effect in effects]
+        y_range = padded(float(np.nanmin(reached)), float(np.nanmax(reached)))
+        names, levels = [effect.name for effect in effects], [effect.levels for effect in effects]
+        return draw_grid(size, names, ranges, y_range, inside, x_title="", y_title=target, places=levels)
 
     return Section(
-        "effects", "Effects", effects_headline(regression), _effects_notes(regression), figure("effects", label, draw)
+        "effects",
+        "Effects",
+        effects_headline(regression),
+        _effects_notes(regression, any(effect.levels for effect in effects)),
+        figure("effects", label, draw),
     )
 
 
-def _along(regression: Regression, feature: int) -> tuple[Array, Array]:
-    """Return places along a feature in the table's own units, and every component's prediction there."""
-    seen = regression.run.X[:, feature]
+def _range_of(effect: _Effect) -> tuple[float, float]:
+    low, high = float(effect.at.min()), float(effect.at.max())
+    return (low - (high - low) / 2, high + (high - low) / 2) if effect.levels else padded(low, high)
+
+
+def _effect(regression: Regression, feature: int) -> _Effect:
+    """Return what the components predict along a feature, other levels of its factor at zero."""
+    seen, contrast = regression.run.X[:, feature], regression.contrasts[feature]
     data = seen if regression.run.raw is None else regression.run.raw[:, feature]
-    n_steps = N_STEPS if regression.response.predicts else 2
-    steps = np.linspace(float(seen.min()), float(seen.max()), n_steps)
-    at = np.linspace(float(data.min()), float(data.max()), n_steps)
-    predictors = regression.lines.along(feature, steps, regression.means)
-    return at, np.asarray(regression.response.mean(predictors, np.ones((n_steps, 1))))
+    two = np.unique(data)[:3]
+    is_curve = len(two) > 2
+    n_steps = N_STEPS if is_curve and regression.response.predicts else 2
+    steps, at = (np.linspace(float(of.min()), float(of.max()), n_steps) for of in (seen, data))
+    others = regression.means.copy()
+    if contrast is not None:
+        others[[one is not None and one[0] == contrast[0] for one in regression.contrasts]] = 0.0
+    predictors = regression.lines.along(feature, steps, others)
+    ends = np.full((2, regression.k), np.nan)
+    if not is_curve and regression.intervals is not None:
+        slopes = np.stack(regression.intervals["coef"])[:, :, feature]
+        ends = predictors[0] + (steps[1] - steps[0]) * slopes
+    predicted, ends = (np.asarray(regression.response.mean(of, np.ones((len(of), 1)))) for of in (predictors, ends))
+    levels = [] if is_curve else list(zip(at.tolist(), tick_labels(at.tolist()), strict=True))
+    if contrast is not None:
+        levels = [(0.0, contrast[2] or "others"), (1.0, contrast[1])]
+    name = regression.feature_names[feature] if contrast is None or not contrast[2] else contrast[0]
+    return _Effect(name, at, predicted, ends, levels)
 
 
 def effects_headline(regression: Regression) -> str:
     """Name the feature along which predictions move most."""
-    name = regression.feature(regression.main_feature)
+    along = regression.along(regression.main_feature)
     if regression.n_features == 1:
-        return f"What each component predicts along {name}."
-    return f"Of {in_prose(regression.n_features)} features, predictions move most along {name}."
+        return f"What each component predicts {along}."
+    return f"Of {in_prose(regression.n_features)} features, predictions move most {along}."
 
 
-def _effects_notes(regression: Regression) -> list[str]:
+def _effects_notes(regression: Regression, has_levels: bool) -> list[str]:
     texts = [
         "<b>A panel is a feature</b>, the largest effect first, with a line for each component while the other "
         "features are at their means."
     ]
+    if has_levels:
+        interval = f"the 95{numbers.NARROW_SPACE}% interval of their difference"
+        texts.append(f"<b>Two marks</b> stand for a feature of two values, with {interval}.")
     if regression.k > N_COLOURS:
         texts.append("The heaviest component is in colour.")
     if regression.k > MOST_COMPONENTS:
