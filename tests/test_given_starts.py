@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 
@@ -62,3 +63,48 @@ def test_a_start_from_which_nothing_is_drawn_is_run_once(cls: type[Any], setting
 
 def test_every_model_with_a_warm_start_is_tried() -> None:
     assert {cls for cls in ESTIMATORS if "warm_start" in make(cls).get_params()} == {cls for cls, *_ in WARM}
+
+
+SEARCHED: dict[str, Callable[..., Any]] = {
+    "KMeans": lambda **settings: mj.KMeans(3, random_state=0, **settings).fit(X),
+    "KMeans within sizes": lambda **settings: mj.KMeans(3, size_min=15, random_state=0, **settings).fit(X),
+    "KMeans by cosines": lambda **settings: mj.KMeans(3, metric="cosine", random_state=0, **settings).fit(X),
+    "GaussianMixture": lambda **settings: mj.GaussianMixture(2, random_state=0, **settings).fit(X),
+    "few rows": lambda **settings: mj.GaussianMixture(2, covariance_type="tied", random_state=0, **settings).fit(
+        X[::2]
+    ),
+    "RegressionMixture": lambda **settings: mj.RegressionMixture(2, random_state=0, **settings).fit(X[:, :1], X[:, 1]),
+    "LatentClassAnalysis": lambda **settings: mj.LatentClassAnalysis(2, random_state=0, **settings).fit(ITEMS),
+    "HiddenMarkovModel": lambda **settings: mj.HiddenMarkovModel(2, random_state=0, **settings).fit(X),
+}
+
+
+@pytest.mark.parametrize("model", SEARCHED)
+@pytest.mark.parametrize("n_init", [1, 4])
+def test_so_many_starts_and_nothing_else(model: str, n_init: int) -> None:
+    search = SEARCHED[model](n_init=n_init).search_
+    assert search.n_starts == n_init and search.n_perturbations == 0 and not any(search.raced)
+    assert all(start.converged for start in search.starts)
+    auto = SEARCHED[model]().search_
+    gain = (search.best - auto.best) * (1 if search.sense == "max" else -1)
+    assert gain <= search.tolerance  # a search is no worse than its first starts
+
+
+@pytest.mark.parametrize("model", SEARCHED)
+def test_a_search_of_more_effort_makes_more_runs(model: str) -> None:
+    n_runs = [len(SEARCHED[model](effort=effort).search_.starts) for effort in ("fast", "default", "best")]
+    assert n_runs[0] <= n_runs[1] <= n_runs[2] and n_runs[0] < n_runs[2]
+    with pytest.raises(ValueError, match="effort must be one of"):
+        SEARCHED[model](effort="tight")
+
+
+def test_starts_take_no_more_steps_than_they_may() -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2"):
+        model = mj.GaussianMixture(2, n_init=3, max_iter=2, random_state=0).fit(X)
+    assert [start.n_iter for start in model.search_.starts] == [2, 2, 2]
+
+
+def test_starts_on_a_sample_are_each_continued() -> None:
+    rows = np.random.default_rng(0).normal(size=(30_000, 2)) + np.repeat([[0.0], [9.0], [30.0]], 10_000, axis=0)
+    search = mj.GaussianMixture(3, n_init=6, random_state=0).fit(rows).search_
+    assert search.n_starts == 6

@@ -89,7 +89,7 @@ def test_conclusion(objectives: list[float], said: str) -> None:
             "Of one start and four perturbations, one perturbation reached this optimum; "
             "it may not be the best there is.",
             "two perturbations after the best solution was found gave nothing better. "
-            "It was found only once, so it may not be the best: raise <code>n_init</code>",
+            "It was found only once, so it may not be the best; <code>effort='best'</code> searches longer",
             "four perturbations after",
         ),
         (
@@ -229,7 +229,7 @@ def test_a_race_with_one_leader_says_what_raced() -> None:
     search = replace(starts_at([10.0]), raced=(24, 144))
     assert words.headline(search) == (
         "Only the best of 24 starts and 144 perturbations was run to convergence; "
-        "raise n_init to see whether it is found again."
+        "effort='best' tells whether it is found again."
     )
     for said in (words.luck(search), words.agreement(search), words.headline(search)):
         assert "nothing can be said" not in said and "one start was" not in said

@@ -351,7 +351,7 @@ def test_of_degenerate_runs_only_one_that_is_better_than_all_before_is_followed(
     minima = {-5.0: 0.0, -3.0: 50.0, -1.0: 60.0}
     race = Race(Slow(minima, degenerate=tuple(minima), max_iter=1000))
     ends = race._finished("all", race.contest.run("all", entrants([("uniform", end + 0.3) for end in minima]), 0, 0.0))
-    assert sorted(end.n_iter for end in ends) == [100, 100, 1000]
+    assert sorted(end.n_iter for end in ends) == [100, 100, 900]  # after 100
     race._keep(ends)
     again = race._finished("all", race.contest.run("all", entrants([("uniform", -4.8)]), 0, 0.0))
     assert [end.n_iter for end in again] == [100]

@@ -42,7 +42,7 @@ from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, o
 from majorant.models.mixture_summary import degenerate_sentence, renumbered
 from majorant.models.undetermined_covariances import never_together, of_never_together, of_undetermined, undetermined
 from majorant.search.contest import MixtureContest
-from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
+from majorant.search.contestants import Found, NamedStart, Run, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
 from majorant.search.race import Race
 from majorant.search.record import SearchReport, StartRecord
@@ -62,7 +62,7 @@ class MixtureEstimator(FittedMixture):
     max_iter : int, default=2000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
-        Number of searches, one by default; where `bounds` or `beta` are set, of starts, six by default.
+        "auto" searches, or with `bounds` or `beta` makes six starts. A number is that of starts, and nothing else.
     effort : {"fast", "default", "best"}, default="default"
         How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
     beta : float, default=1.0
@@ -277,7 +277,8 @@ class MixtureEstimator(FittedMixture):
             least_size=self.least_size,
             row_weight=rows.row_weight,
         )
-        contest.plan = contest.plan.within(contest.n_raced * mixture.n_parameters).at(self.effort)
+        plan = contest.plan.within(contest.n_raced * mixture.n_parameters)
+        contest.plan = plan.at(self.effort).of_starts(self.n_init)
         return contest
 
     def _points(self, rows: Rows) -> Array:
@@ -320,9 +321,8 @@ class MixtureEstimator(FittedMixture):
         return contest, replace(found, records=()) if is_single else found
 
     def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
-        """Return the best of `n_init` searches."""
-        n_searches = 1 if isinstance(self.n_init, str) else int(self.n_init)
-        return contest, best_of([Race(contest, self.verbose).find(draws) for _ in range(n_searches)])
+        """Search."""
+        return contest, Race(contest, self.verbose).find(draws)
 
     @property
     def _is_bounded(self) -> bool:
@@ -379,7 +379,7 @@ class MixtureEstimator(FittedMixture):
                 end = solution = self._minimised(on, self.bounds, start)
                 self.trace_ = solution.trace
             return Ends(end.theta, on.seen(end.theta), np.array([end.n_iter]), np.array([end.converged]))
-        tol, max_iter = self._tolerance, int(self.max_iter)
+        tol, max_iter = self._tolerance, max(int(self.max_iter) - is_of_all * found.best.n_iter, 0)
         entry = entered(loop="mixture", start=start, rows=on.data.n_units, tol=tol, max_iter=max_iter)
         ends = descend(on, start, tol=tol, max_iter=max_iter, entry=entry)
         path = [unit * value for value in found.best.path] if is_of_all else []

@@ -45,7 +45,8 @@ class Plan:
     agreed_share: float = np.inf  # share of all runs at the best from which on one round without improvement is enough
     starts_every: int = 2  # rounds between two with new starts instead of perturbations; 0: only the first has starts
     n_kept: int = 4  # number of distinct optima that perturbations start from
-    n_beyond: int = 24  # perturbations without the rule against degenerate solutions: does it exclude a better one?
+    # perturbations without the rule against degenerate solutions: does it exclude a better one? 0: not asked
+    n_beyond: int = 24
     tells_all: bool = False  # whether every start is recorded, in the order of making; for searches with few starts
 
     def within(self, cost: float) -> Plan:
@@ -75,6 +76,13 @@ class Plan:
             most_rounds=max(least + 1, math.ceil(share * self.most_rounds)),
             n_kept=self.n_kept if least else 1,
         )
+
+    def of_starts(self, n_init: str | int) -> Plan:
+        """Return the plan of so many starts, each run to convergence, without perturbations; "auto" changes nothing."""
+        if isinstance(n_init, str):
+            return self
+        one_round = replace(self, least_rounds=1, most_rounds=1, n_beyond=0)
+        return replace(one_round, n_starts=n_init, n_made=0, race=(), tells_all=True)
 
     def at(self, effort: Effort) -> Plan:
         """Return the plan at an effort: "fast" is a single round of starts, "best" has five times the patience."""

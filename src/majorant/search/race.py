@@ -61,7 +61,7 @@ class Race(Generic[Theta]):
             for number in range(first, plan.most_rounds):
                 rows = contest.sample(draws) if contest.is_sampled else contest.whole
                 self._keep(self._raced(rows, *self._entries(rows, number, draws)))
-                if number == 0 and self._bank and contest.has_rule:
+                if number == 0 and self._bank and contest.has_rule and plan.n_beyond:
                     self._look_beyond_the_rule(rows, draws)
                 leader = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank)
                 here = leader.rank
@@ -84,7 +84,7 @@ class Race(Generic[Theta]):
     def _entry(self) -> Entry | None:
         """Return where a checkpoint keeps the rounds; None where it keeps the descents of a single round."""
         contest, plan = self.contest, self.contest.plan
-        if plan.tells_all:
+        if isinstance(contest, Finishing):
             return None
         settings = {"tol": contest.tol, "max_iter": contest.max_iter, "rounds": plan.most_rounds}
         return entered(loop="race", constant=contest.constant, **settings)
@@ -142,7 +142,7 @@ class Race(Generic[Theta]):
         contest, plan = self.contest, self.contest.plan
         is_barren = plan.keeps_barren and bool(self._degenerate) and not self._bank
         for number, (n_steps, n_kept) in enumerate(heats):
-            runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
+            runs = contest.run(rows, runs, min(n_steps, contest.max_iter), ROUGH if number else FIRST)
             tell(f"{self._n_started + self._n_perturbed} starts and perturbations begun")
             runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
             if is_barren:  # the likeliest may all be about to collapse, and what has collapsed stays so
@@ -163,18 +163,21 @@ class Race(Generic[Theta]):
                 runs = runs[1:]
             return self._finished(rows, self._worth_following(runs))
         runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
-        return contest.run(contest.whole, self._met(runs, 3), contest.max_iter, contest.tol)
+        kept = self._met(runs, len(runs) if plan.tells_all else 3)
+        return contest.run(contest.whole, kept, contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Finish runs, except those too far behind: a run gains less in future than in its last steps."""
         contest = self.contest
-        ends = contest.run(rows, runs, min(100, contest.max_iter), contest.tol)
+        n_first = min(100, contest.max_iter)
+        ends = contest.run(rows, runs, n_first, contest.tol)
         best = min([self._limit, *(end.objective for end in ends if end.is_regular)])
         n_done = sum(_n_starts(run) for run in (*self._finals, *(end for end in ends if end.converged)))
         unfinished = []
         for run, end in zip(runs, ends, strict=True):
             may_lead = end.objective - (run.objective - end.objective) < best
-            if not end.converged and (may_lead or (_n_starts(end) and n_done < LEAST_STARTS)):
+            is_due = contest.plan.tells_all or (_n_starts(end) and n_done < LEAST_STARTS)
+            if not end.converged and (may_lead or is_due):
                 unfinished.append(end)
                 n_done += _n_starts(end)
         left = []
@@ -183,7 +186,7 @@ class Race(Generic[Theta]):
             unfinished.sort(key=lambda end: end.objective)
             n_followed = sum(end.objective < known - self._same(known) for end in unfinished[:1])
             unfinished, left = unfinished[:n_followed], unfinished[n_followed:]
-        finished = contest.run(rows, unfinished, contest.max_iter, contest.tol)
+        finished = contest.run(rows, unfinished, contest.max_iter - n_first, contest.tol)
         return [end for end in ends if end.converged] + left + finished
 
     @property

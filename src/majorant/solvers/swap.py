@@ -88,6 +88,7 @@ def swap_search(
     # or once four (or k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do.
     # Above 300,000 points x centres x columns, one start and fewer perturbations.
     effort: Literal["fast", "default", "best"] | SwapPlan = "default",
+    n_starts: int | None = None,  # so many starts and no perturbations, if given
     # largest number of passes over the data in the final descent, in units of twenty Lloyd steps
     max_passes: int = 1000,
     # whether points and centres have length one: centres are then the directions of sums, in place of means
@@ -117,6 +118,8 @@ def swap_search(
     if d == 0:
         points = np.zeros((n, 1), dtype=points.dtype)
     plan = _plan(effort, n, d, k)
+    if n_starts is not None:
+        plan = replace(plan, starts=n_starts, perturbations=0)
     search = _kernels.swap_search(points, weights, k, seed, on_sphere)
     search.configure(candidates=3, local_steps=4, still=1e-5, accepted=plan.accepted, progress=plan.progress)
     optima: list[tuple[str, float]] = []

@@ -76,7 +76,7 @@ def luck_sentence(search: SearchReport) -> str:
     if search.certain:
         return search.certain
     if search.n_starts == 1 and search.raced_in_words:
-        return f"Of {search.raced_in_words}, only the best was run to convergence: raise n_init."
+        return f"Of {search.raced_in_words}, only the best was run to convergence; effort='best' searches longer."
     if search.n_starts == 1:
         rest = ": whether another would end better is unknown" if search.proved_bound is None else ""
         return f"Only one start was run to convergence{rest}."
@@ -99,7 +99,11 @@ def _perturbation_sentence(search: SearchReport) -> str:
         said = f"{counted(after, 'perturbation')} after the best optimum was found gave nothing better."
     else:
         said = "No perturbation of the best optimum was run to convergence."
-    return f"{said} It was found only once and may not be the best: raise n_init." if search.is_chance_find else said
+    return (
+        f"{said} It was found only once and may not be the best; effort='best' searches longer."
+        if search.is_chance_find
+        else said
+    )
 
 
 def _made(search: SearchReport) -> str:

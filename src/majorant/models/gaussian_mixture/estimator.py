@@ -56,12 +56,10 @@ from majorant.models.mixture_summary import mixture_summary
 from majorant.models.undetermined_covariances import WIDEST, refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contestants import Found, NamedStart, Run, found_of
+from majorant.search.effort import EFFORTS, Effort
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES
 from majorant.solvers.gaussian import Array
 from majorant.summary import Fact, Summary, counted
-
-LONG_RUN = 2000
-"""Steps of a run of the search; `max_iter` is about the last one."""
 
 NARROWINGS = 4
 """Most floors, each on the covariance within the components that the one before held, under which a start is run."""
@@ -120,16 +118,17 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     reg_covar : float, default=0.0
         Added to the diagonal of every covariance in the last EM run, as scikit-learn does, in squared units of X. Not
         needed, and it makes the answer depend on the units.
-    max_iter : int, default=200
-        Largest number of steps of the last EM run, or of each from a start that was chosen. 0 leaves the start as
-        it is.
+    max_iter : int, default=2000
+        Largest number of EM steps of each run. 0 leaves a start that was chosen as it is.
     n_init : "auto" or int, default="auto"
-        Number of searches, one by default. Where starts are not left to the search, the number of these: one by
-        default, six where `bounds` or `beta` are set.
+        "auto" searches, or begins at one start where that was chosen, at six where `bounds` or `beta` are set. A number
+        is that of independent starts, each run to convergence, and nothing else, as in scikit-learn.
     init_params : {"auto", "kmeans", "k-means++", "random", "random_from_data"}, default="auto"
-        "auto": `n_init` searches, each a race of 24 partitions of six kinds, then perturbations of the winner and
-        recombinations of the best solutions; fewer where rows times parameters are over 2,000,000. Otherwise EM from
-        `n_init` starts of this kind.
+        "auto": a race of 24 partitions of six kinds, then perturbations of the winner and recombinations of the best
+        solutions; fewer where rows times parameters are over 2,000,000; `n_init` of these partitions if it is a number.
+        Otherwise EM from starts of this kind.
+    effort : {"fast", "default", "best"}, default="default"
+        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
     weights_init, means_init, precisions_init : array-like, optional
         A start, or a part of one, in the shapes of ``weights_``, ``means_`` and ``precisions_``.
     beta : float, default=1.0
@@ -230,9 +229,10 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         tol: float = 1e-3,
         covariance_floor: str | float = "auto",
         reg_covar: float = 0.0,
-        max_iter: int = 200,
+        max_iter: int = 2000,
         n_init: str | int = "auto",
         init_params: str = "auto",
+        effort: Effort = "default",
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         precisions_init: ArrayLike | None = None,
@@ -252,6 +252,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         self.max_iter = max_iter
         self.n_init = n_init
         self.init_params = init_params
+        self.effort = effort
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
@@ -282,6 +283,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
                 check_choice("covariance_floor", self.covariance_floor, ["auto"], or_else=", a number")
             check_real("covariance_floor", self.covariance_floor, low=0.0, high=1.0)
         check_n_init(self.n_init)
+        check_choice("effort", self.effort, list(EFFORTS))
         check_positive("beta", self.beta)
         check_verbose(self.verbose)
         check_bounds(self.bounds)
@@ -366,7 +368,9 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             beta=float(self.beta),
             covariance_floor=None if isinstance(self.covariance_floor, str) else float(self.covariance_floor),
             tol=self._tolerance,
-            max_iter=max(int(self.max_iter), LONG_RUN) if self._is_left_to_search else int(self.max_iter),
+            max_iter=int(self.max_iter),
+            effort=self.effort,
+            n_init=self.n_init,
             n_jobs=self.n_jobs,
         )
 
@@ -388,9 +392,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         return super()._searched(contest, draws)
 
     def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Theta]]:
-        n_searches = 1 if contest.is_hopeless or isinstance(self.n_init, str) else int(self.n_init)
-        raced = [one for _ in range(n_searches) for one in search(contest, draws, int(self.verbose))]
-        return winner(raced)
+        return winner(search(contest, draws, int(self.verbose)))
 
     def _by_bounds(self, contest: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> Found[Theta]:
         if contest.coordinates.rank == 0:

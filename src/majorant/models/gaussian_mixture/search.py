@@ -28,7 +28,7 @@ from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.gaussian_mixture.rows import MOST_POINTS, StandardRows
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Views
 from majorant.search.contestants import Found, best_of
-from majorant.search.effort import Plan
+from majorant.search.effort import Effort, Plan
 from majorant.search.race import Race
 from majorant.solvers.covariance_types import DIAGONAL, FULL, Covariance
 from majorant.solvers.gaussian import Array
@@ -98,6 +98,8 @@ def contest_of(
     covariance_floor: float | None,
     tol: float,
     max_iter: int,
+    effort: Effort,
+    n_init: str | int,
     n_jobs: int | None,
 ) -> GaussianContest:
     """Return the search of some rows, in coordinates in which EM for the type does not depend on units.
@@ -109,7 +111,7 @@ def contest_of(
     kind : Covariance
     draws : numpy.random.Generator
         Of a sample of many rows.
-    n_components, beta, tol, max_iter, n_jobs
+    n_components, beta, tol, max_iter, effort, n_init, n_jobs
         See `GaussianMixture`; `tol` is what may be left to gain for each row.
     covariance_floor : float or None
         Smallest eigenvalue of a covariance, relative to the total one; None: chosen.
@@ -147,12 +149,13 @@ def contest_of(
         return Chunks(*columns, weights=weights, rows=len(weights), n_jobs=n_jobs)  # one block for the kernel
 
     offset = float(np.log(rows.scale)) * rows.entry_weight / rows.data.total_weight
+    plan = plan_of(n_components, total, mixture.n_parameters, len(u))
     contest = GaussianContest(
         mixture=mixture,
         columns=((rows.points if has_gaps else u), *rows.columns[1:]),
         points=u,
         weights=weights,
-        plan=plan_of(n_components, total, mixture.n_parameters, len(u)).within(len(u) * mixture.n_parameters),
+        plan=plan.within(len(u) * mixture.n_parameters).at(effort).of_starts(n_init),
         tol=tol,
         max_iter=max_iter,
         data=data,

@@ -97,7 +97,7 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
     max_iter : int, default=2000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
-        Number of searches, one by default.
+        "auto" searches. A number is that of independent starts, each run to convergence, and nothing else.
     effort : {"fast", "default", "best"}, default="default"
         How long a search goes on: one round of starts; until perturbations find nothing better; five times as long.
     warm_start : bool, default=False
@@ -473,7 +473,7 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
             columns=rows.columns,
             points=times.points,
             weights=rows.weights,
-            plan=self._plan().at(self.effort),
+            plan=self._plan().at(self.effort).of_starts(self.n_init),
             tol=self._tolerance,
             max_iter=int(self.max_iter),
             data=lambda *columns, weights: Chunks(blocks_of(columns, weights, groups), n_jobs=self.n_jobs),

@@ -79,8 +79,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         "random-partition": a cluster for every row; an array (n_clusters, n_features) of centres; or
         ``init(X, n_clusters, random_state=...)`` that returns one.
     n_init : "auto" or int, default="auto"
-        Number of searches: 1 by swaps, of three starts on small data; or 10 runs of Lloyd's, 1 for an array of
-        centres.
+        "auto" searches, or makes 10 runs of Lloyd's, 1 for an array of centres. A number is that of independent starts,
+        each run to convergence, and nothing else, as in scikit-learn.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
         "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_; where rows
         lie on a line, dynamic programming, which finds the best of all. "lloyd" and "elkan" stop at the

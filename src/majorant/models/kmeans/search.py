@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from majorant._cells import refuse_what_is_no_number
-from majorant._progress import is_stopped, kept_when_stopped, report_start, tell
+from majorant._progress import report_start, tell
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
 from majorant.data.directions import unit_rows
@@ -84,35 +84,29 @@ class Search:
         return is_free and (not sparse.issparse(measure.points) or np.prod(measure.points.shape) <= MOST_ENTRIES)
 
     def _by_swaps(self, rows: Rows, data: Chunks, random: np.random.RandomState) -> Best:
-        """Return the best of some swap searches; records hold every descent, those after perturbations too."""
-        n_init = 1 if self.model.n_init == "auto" else int(self.model.n_init)
+        """Return the best of a swap search; records hold every descent, those after perturbations too."""
         measure, records = rows.measure, list[StartRecord]()
         points = measure.points.toarray() if sparse.issparse(measure.points) else measure.points
         best = self._exact(points, measure.weights)
         if best is not None:
             return Best(self._after_swaps(rows, data, best), tuple(ends_of(best)))
-        with kept_when_stopped(lambda: bool(records)):
-            for seed in random.randint(2**31, size=n_init).tolist():
-                result = swap_search(
-                    points,
-                    measure.weights,
-                    self.model.n_clusters,
-                    seed=seed,
-                    effort=self.model.effort,
-                    max_passes=self.model.max_iter,
-                    on_sphere=self.model.metric == "cosine",
-                    callback=lambda objective: tell("", objective * self.unit),
-                )
-                if best is None or result.objective < best.objective:
-                    best = result
-                for record in ends_of(result):
-                    state = "no swap helps" if record.converged else "cut short"
-                    records.append(record)
-                    shown, best_shown = record.objective * self.unit, best.objective * self.unit
-                    report_start(len(records), record.source, shown, state, self.model.verbose, best_shown)
-                if is_stopped():
-                    break
-        assert best is not None
+        n_init = self.model.n_init
+        best = swap_search(
+            points,
+            measure.weights,
+            self.model.n_clusters,
+            seed=int(random.randint(2**31)),
+            effort=self.model.effort,
+            n_starts=None if n_init == "auto" else int(n_init),
+            max_passes=self.model.max_iter,
+            on_sphere=self.model.metric == "cosine",
+            callback=lambda objective: tell("", objective * self.unit),
+        )
+        for record in ends_of(best):
+            state = "no swap helps" if record.converged else "cut short"
+            records.append(record)
+            shown, best_shown = record.objective * self.unit, best.objective * self.unit
+            report_start(len(records), record.source, shown, state, self.model.verbose, best_shown)
         return Best(self._after_swaps(rows, data, best), tuple(records))
 
     def _exact(self, points: NDArray[Any], weights: NDArray[np.float64]) -> SwapResult | None:

@@ -94,10 +94,10 @@ def sized_search(
             yield from search.starts(rows, X, random)
             return
         yield Start("without sizes", theta=search.find(rows, X, random)[0].solution.theta)
-        most = STARTS[effort] if model.n_init == "auto" else int(model.n_init)
-        for count, seed in enumerate(random.randint(2**31, size=most - 1 + PERTURBATIONS[effort]).tolist(), 1):
-            agree = sum(f <= min(reached) * (1 + SAME_OPTIMUM) for f in reached)
-            if agree >= AGREE[effort] and (model.n_init == "auto" or count >= most):
+        is_auto = model.n_init == "auto"
+        most, more = (STARTS[effort], PERTURBATIONS[effort]) if is_auto else (int(model.n_init), 0)
+        for count, seed in enumerate(random.randint(2**31, size=most - 1 + more).tolist(), 1):
+            if is_auto and sum(f <= min(reached) * (1 + SAME_OPTIMUM) for f in reached) >= AGREE[effort]:
                 return
             draws = np.random.default_rng(seed)
             if count < most:

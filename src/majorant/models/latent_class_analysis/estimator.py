@@ -108,7 +108,8 @@ class LatentClassAnalysis(FittedLatentClasses):
     max_iter : int, default=5000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
-        Number of searches, one by default; where `bounds` or `beta` are set, of starts, six by default.
+        "auto" searches, or makes six starts where `bounds` or `beta` are set. A number is that of independent starts,
+        each run to convergence, and nothing else.
     effort : {"fast", "default", "best"}, default="default"
         How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
     beta : float, default=1.0

@@ -20,7 +20,7 @@ from majorant.engine.runs import split, stacked
 from majorant.engine.triangles import lower
 from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
-from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
+from majorant.models.regression_mixture.starts import CHEAP, Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import EXACT_ROWS, SEPARATED, of_exact, of_ratio
 from majorant.search.contest import TWINS, MixtureContest
@@ -198,8 +198,12 @@ def contest_of(
     )
     size = contest.sample_size if contest.is_sampled else units.n_units
     cost = size * mixture.n_components * units.n_coefficients * (units.n_coefficients + 1) / 2
-    is_plain = units.is_plain and density.response.has_normal_noise
-    plan = plan_of(mixture.n_components, is_sampled=contest.is_sampled, is_plain=is_plain)
+    plan = plan_of(
+        mixture.n_components,
+        is_sampled=contest.is_sampled,
+        is_plain=units.is_plain and density.response.has_normal_noise,
+        is_cheap=units.is_plain and cost <= CHEAP,
+    )
     return replace(contest, plan=plan.within(cost))
 
 

@@ -22,6 +22,7 @@ from majorant.models.regression_mixture.fit import fit as fit_units
 from majorant.models.regression_mixture.settings import check_parameters
 from majorant.models.regression_mixture.summary import regression_summary
 from majorant.registry import ModelCard, register
+from majorant.search.effort import Effort
 from majorant.solvers.responses import Response
 from majorant.summary import Summary
 
@@ -108,7 +109,10 @@ class RegressionMixture(CertifiableLines):
         ``coef``, ``intercept``, ``scale``, ``weights``, ``gating_coef`` and ``gating_intercept`` (all but the first
         optional): that start.
     n_init : "auto" or int, default="auto"
-        Number of random starts (10), where `init` is "random" or `bounds` are given.
+        "auto" searches, or makes ten starts where `init` is "random" or `bounds` are given. A number is that of
+        independent starts, each run to convergence, and nothing else.
+    effort : {"fast", "default", "best"}, default="default"
+        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM. Given a policy, every start is followed by it.
         Other policies than `Tightest` are for the plain mixture of Gaussian lines.
@@ -235,6 +239,7 @@ class RegressionMixture(CertifiableLines):
         fit_intercept: bool = True,
         init: str | Mapping[str, Any] = "auto",
         n_init: str | int = "auto",
+        effort: Effort = "default",
         bounds: BoundPolicy | None = None,
         beta: float = 1.0,
         max_iter: int = 1000,
@@ -253,6 +258,7 @@ class RegressionMixture(CertifiableLines):
         self.fit_intercept = fit_intercept
         self.init = init
         self.n_init = n_init
+        self.effort = effort
         self.bounds = bounds
         self.beta = beta
         self.max_iter = max_iter

@@ -199,7 +199,7 @@ def _found(model: Any, contest: RegressionContest, given: str | Given, seed: int
     if units.is_exact:
         found = _exact(contest)
     elif isinstance(given, str) and given == "auto" and not by_bounds and k > 1:
-        found = _polished(contest, _raced(contest, draws, model.verbose))
+        found = _polished(contest, _raced(contest, model, draws))
     else:
         init = given if isinstance(given, str) else _given(units, given)
         n_init = 10 if model.n_init == "auto" else int(model.n_init)
@@ -257,11 +257,16 @@ def _by_bounds(
     return _of_ends(ends, best), traces[best]
 
 
-def _raced(contest: RegressionContest, draws: np.random.Generator, verbose: int) -> Found[Theta]:
+def _raced(contest: RegressionContest, model: Any, draws: np.random.Generator) -> Found[Theta]:
     """Fit by the race, of a stream on its sample; records are scaled to the weight of all rows."""
     units = contest.units
+
+    def found_by(contest: RegressionContest) -> Found[Theta]:
+        plan = contest.plan.at(model.effort).of_starts(model.n_init)
+        return Race(replace(contest, plan=plan), model.verbose).find(draws)
+
     if isinstance(units, Units):
-        return Race(contest, verbose).find(draws)
+        return found_by(contest)
     few = contest_of(
         units.sample,
         units.sample.mixture(contest.density.response, contest.density.rule, contest.mixture.n_components),
@@ -270,7 +275,7 @@ def _raced(contest: RegressionContest, draws: np.random.Generator, verbose: int)
         max_iter=contest.max_iter,
         trim=0.0,
     )
-    found = Race(few, verbose).find(draws)
+    found = found_by(few)
     noun = "groups" if units.is_grouped else "rows"
     found = of_all_rows(found, units.share, units.n_sampled, units.n_units, noun)
     if found.excluded is None:

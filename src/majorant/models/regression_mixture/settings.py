@@ -13,6 +13,7 @@ from majorant._cells import refuse_what_is_no_number
 from majorant._numbers import briefly
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_runs
 from majorant.engine.policies import check_bounds
+from majorant.search.effort import EFFORTS
 from majorant.solvers.responses import RESPONSES, Response
 
 INITS = ["auto", "moments", "spectral", "random"]
@@ -53,6 +54,7 @@ def check_parameters(model: Any) -> None:
     check_bounds(model.bounds)
     check_positive("beta", model.beta)
     check_runs(model)
+    check_choice("effort", model.effort, list(EFFORTS))
 
 
 def check_init(init: Mapping[str, Any], k: int, d: int, n_gating: int) -> Given:

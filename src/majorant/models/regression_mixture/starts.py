@@ -37,10 +37,31 @@ MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
 FEWEST_HARD = 5
 """Plain lines from which a search has more patience, and does not end before on perturbations that return."""
 
+CHEAP = 5e4
+"""Multiplications of a step of EM, rows x components x p (p + 1) / 2, up to which time matters little."""
 
-def plan_of(n_components: int, *, is_sampled: bool, is_plain: bool) -> Plan:
-    """Return the search for a mixture of `n_components` regressions: of many plain lines few runs reach the best."""
+
+def plan_of(n_components: int, *, is_sampled: bool, is_plain: bool, is_cheap: bool) -> Plan:
+    """Return the search for a mixture of `n_components` regressions.
+
+    Where steps are cheap, fewer runs are dropped early, and the best solution is perturbed more often than starts are
+    made. Of many plain lines few runs reach the best.
+    """
     size = STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
+    if is_cheap:
+        patience = max(10, 2 * n_components)
+        return Plan(
+            n_starts=size,
+            n_perturbations=size,
+            race=((30, size // 2), (80, size // 4)),
+            n_beyond=min(16 * n_components, MOST_STARTS),
+            least_rounds=patience,
+            most_rounds=4 * patience,
+            sure_rounds=3,
+            sure_starts=(5, 0.5),
+            starts_every=4,
+            n_kept=1,
+        )
     is_hard = is_plain and n_components >= FEWEST_HARD
     patience, kept_first, kept_next = (2 * n_components, 2, 4) if is_hard else (3, 3, 8)
     return Plan(

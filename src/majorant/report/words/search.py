@@ -67,7 +67,7 @@ def _of_one(search: SearchReport) -> str:
     if search.certain:
         return "no other can end better"
     if search.proved_bound is None and search.raced_in_words:
-        return "raise n_init to see whether it is found again"
+        return "effort='best' tells whether it is found again"
     if search.proved_bound is None:
         return "whether another would end better is unknown"
     return "no other can end beyond the proved bound"
@@ -240,7 +240,7 @@ def _of_the_best(search: SearchReport) -> str:
         said = "no perturbation of the best solution was run to convergence."
     if search.is_chance_find:
         once = "It was found only once, so it may not be the best"
-        return f"{said} {once}: raise <code>n_init</code> until it is found again."
+        return f"{said} {once}; <code>effort='best'</code> searches longer."
     return f"{said} An optimum that no perturbation came near is not ruled out."
 
 
