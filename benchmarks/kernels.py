@@ -132,6 +132,11 @@ def regression_cases(kernels: Any) -> Cases:
             theta, blocks = g.normal(size=(p + 1, k)), np.empty((k * (k - 1) // 2, (p + 1) ** 2))
             soft = x, w, theta, None, np.empty((p + 1, k)), blocks, np.empty((n, k))
             yield f"softmax_pass {at}", partial(kernels.softmax_pass, *soft)
+            if dtype is np.float64:
+                tables, log_sums = g.normal(size=(2, 1, k, n)), np.empty((1, n))
+                sums = np.empty((1, k + (k - 1) * p + k * (k - 1) // 2 * (p * (p + 1) // 2)))
+                gate = x.T.copy(), w[None], 1.0, coef[None], tables[0], tables[1], log_sums, sums
+                yield f"gate_pass {at}", partial(kernels.gate_pass, *gate)
 
 
 def _em(kernels: Any, x: Array, y: Array, w: Array, *start: Array) -> None:

@@ -52,4 +52,28 @@ void bind_softmax(nb::module_& m) {
         nb::gil_scoped_release release;
         chosen()->bit_losses(n, p, eta.data(), softplus.data());
     }, nb::arg("eta").noconvert(), nb::arg("softplus").noconvert());
+    m.def("gate_pass", [](Mat<const double> columns, Mat<const double> w, double beta, Cube<const double> coef,
+                          std::optional<Cube<const double>> log_density, Cube<double> q, std::optional<Mat<double>> log_sums,
+                          Mat<double> sums) {
+        const size_t g = columns.shape(0), n = columns.shape(1), runs = coef.shape(0), k = coef.shape(1);
+        need(k > 0 && coef.shape(2) == g, "coef must be (runs, k, g) with k > 0");
+        need(beta > 0, "beta must be positive");
+        need((w.shape(0) == 1 || w.shape(0) == runs) && w.shape(1) == n, "w must be (1, n) or (runs, n)");
+        product({runs, k, n});
+        product({g, n});
+        const size_t width = k + product({k - 1, g}) + product({k, k - 1}) / 2 * (product({g, g + 1}) / 2);
+        product({runs, width});
+        const auto fits = [&](const auto& table) {
+            return table.shape(0) == runs && table.shape(1) == k && table.shape(2) == n;
+        };
+        need(fits(q) && (!log_density || fits(*log_density)), "tables of rows must be (runs, k, n)");
+        need(!log_density || (log_sums && log_sums->shape(0) == runs && log_sums->shape(1) == n), "log_sums must be (runs, n)");
+        need(sums.shape(0) == runs && sums.shape(1) == width, "sums must be (runs, k + (k - 1) g + pairs of both)");
+        const Gate gate{int64_t(n), int64_t(g), int64_t(k), columns.data(), w.data(), w.shape(0) != 1, beta};
+        nb::gil_scoped_release release;
+        chosen()->gate_pass(gate, runs, coef.data(), log_density ? log_density->data() : nullptr, q.data(),
+                            log_sums ? log_sums->data() : nullptr, sums.data());
+    }, nb::arg("columns").noconvert(), nb::arg("w").noconvert(), nb::arg("beta"), nb::arg("coef").noconvert(),
+       nb::arg("log_density").noconvert().none(), nb::arg("q").noconvert(), nb::arg("log_sums").noconvert().none(),
+       nb::arg("sums").noconvert());
 }

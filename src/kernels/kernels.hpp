@@ -199,6 +199,21 @@ using CategoryEm = double (*)(const Categories& rows, int64_t k, int64_t max_ste
 // Of logits eta (n, p) the sums over each row of log(1 + exp(eta)); eta becomes -1 / (1 + exp(-eta)).
 using BitLosses = void (*)(int64_t n, int64_t p, double* eta, double* softplus);
 
+// Logits of k components by g covariates: columns (g, n), weights (n), or (runs, n) where each run has its own, and the
+// inverse temperature of responsibilities.
+struct Gate {
+    int64_t n, g, k;
+    const double *columns, *w;
+    bool each_weighs;
+    double beta;
+};
+
+// For each run, coef (runs, k, g): from log densities (runs, k, n) the responsibilities q (runs, k, n) times weights, and
+// log_sums (runs, n); where log densities are null, q is read. sums (runs, width) are the sums of q, then score and
+// information of the logits of all components but the first, lower triangles of pairs of components and of covariates.
+using GatePass = void (*)(const Gate& gate, int64_t runs, const double* coef, const double* log_density, double* q,
+                          double* log_sums, double* sums);
+
 // Rows with missing entries (NaN) of at most 64 columns: the pass of `gauss_pass`, of the densities of observed entries.
 // Moments are those of completed rows as they are expected given these, and each component has a last number, minus the
 // entropies of its missing entries: (k, 2 + d + second moments). False where a covariance is
@@ -219,6 +234,7 @@ struct Kernels {
     RegressionStep regression_step;
     CategoryEm category_em;
     BitLosses bit_losses;
+    GatePass gate_pass;
     ResponseKernels responses;
     Chains chains;
     BagKernels<float> bags_f32;

@@ -5,6 +5,7 @@
 #include "categories.hpp"
 #include "chains.hpp"
 #include "cover.hpp"
+#include "gate.hpp"
 #include "gauss.hpp"
 #include "gauss_em.hpp"
 #include "gauss_gaps.hpp"
@@ -41,7 +42,7 @@ constexpr GridKernels<T> grids{grid_infer<T>, grid_pooled<T>, grid_sweep<T>, gri
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
-                      category_em, bit_losses, {response_losses, response_sums}, {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
+                      category_em, bit_losses, gate_pass, {response_losses, response_sums}, {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
                       grids<float>, grids<double>, gauss_gaps<float>, gauss_gaps<double>};
 
 }  // namespace majorant::MAJORANT_ISA

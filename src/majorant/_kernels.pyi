@@ -59,6 +59,16 @@ def softmax_pass(
     logs: Array | None = None,
 ) -> float: ...
 def soft_moments(x: Array, w: Array | None, q: Array, moments: Array) -> None: ...
+def gate_pass(
+    columns: Array,
+    w: Array,
+    beta: float,
+    coef: Array,
+    log_density: Array | None,
+    q: Array,
+    log_sums: Array | None,
+    sums: Array,
+) -> None: ...
 def bit_losses(eta: Array, softplus: Array) -> None: ...
 def gauss_em(
     x: Array,

@@ -177,6 +177,9 @@ CALLS: dict[str, Callable[[], Any]] = {
     "softmax of wide rows": lambda: _kernels.softmax_pass(
         some(0, WIDE - 1), None, some(WIDE, 2), None, None, some(1, 0)
     ),
+    "gates": lambda: _kernels.gate_pass(
+        some(HUGE, 0), some(1, 0), 1.0, some(0, 2, HUGE), None, some(0, 2, 0), None, some(0, 1)
+    ),
     "soft moments": lambda: _kernels.soft_moments(some(0, 2**50), None, some(0, 1), some(2**50 + 1, 1)),
     "cover": lambda: _kernels.cover_search(some(2**20, HUGE), None, some(2**20), 0.0),
     "bumps": lambda: _kernels.bump_search(some(2**20, HUGE), some(2**20), 0.0),

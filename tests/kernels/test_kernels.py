@@ -506,6 +506,7 @@ class TestBoundary:
         others |= {"bags", "BagsOfSingles", "BagsOfDoubles"}  # see test_bag_kernel.py
         others |= {"grids", "GridsOfSingles", "GridsOfDoubles"}  # see test_grid_kernel.py
         others |= {"softmax_pass", "soft_moments", "bit_losses"}  # see test_softmax_kernel.py
+        others |= {"gate_pass"}  # see test_gate_kernel.py
         others |= {"chain_best", "chain_draw", "chain_sums"}  # see tests/solvers/test_chains.py
         others |= {"chain_pass"}  # see tests/laws/test_chain.py
         others |= {"best_intervals"}  # see tests/solvers/test_intervals.py

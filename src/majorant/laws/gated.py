@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant import _kernels
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Limits, Posterior, Table
 from majorant.engine.triangles import lower, symmetric
-from majorant.laws.independent import entropy_of, normalised, weighted
+from majorant.laws.independent import entropy_of, weighted
 from majorant.registry import value_class
 
 LONGEST_STEP = 3.0
@@ -51,12 +52,11 @@ class Gated:
 
     def posterior(self, phi: Logits, log_density: Table, units: Block, beta: float) -> Posterior:
         """Return responsibilities of each row, and the score and information of the coefficients."""
-        prior = self.log_prior(phi, units)
-        log_sum, q = normalised(log_density + prior, beta)
-        w = np.ones(len(units)) if units.weights is None else units.weights
-        q *= w
-        sums = self._sums(q, np.exp(prior), w, units)
-        return Posterior(weighted(log_sum, w), q, sums, partial(entropy_of, q, w, beta), log_sum)
+        w = units.weights
+        q, log_sum = np.empty(log_density.shape), np.empty((len(log_density), len(units)))
+        sums = self._sums(phi.coef, units, q, log_density, log_sum, beta)
+        each = np.ones(1) if w is None else w
+        return Posterior(weighted(log_sum, each), q, sums, partial(entropy_of, q, w, beta), log_sum)
 
     def log_weights(self, phi: Logits) -> None:
         """Return None: each row has weights of its own."""
@@ -71,22 +71,29 @@ class Gated:
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
         """Return weighted responsibilities; score and information at equal weights."""
-        w = np.ones(len(units)) if units.weights is None else units.weights
-        given = q * w
-        return given, self._sums(given, np.full_like(q, 1 / q.shape[1]), w, units)
+        given = np.ascontiguousarray(q if units.weights is None else q * units.weights)
+        return given, self._sums(np.zeros((*q.shape[:2], self.n_covariates)), units, given)
 
-    def _sums(self, q: Table, prior: Table, w: Array, units: Block) -> Array:
-        """Return one row per run: masses, then score and information of all logits but the first."""
-        g = np.ascontiguousarray(units.columns[0].T)
-        runs, k, _ = q.shape
-        rows, columns = lower(len(g))
-        products = g[rows] * g[columns]
-        p = prior[:, 1:]
-        score = np.einsum("rkn,gn->rkg", q[:, 1:] - w * p, g)
-        rows, columns = lower(k - 1)
-        curvature = np.where(rows[:, None] == columns[:, None], p[:, rows], 0.0) - p[:, rows] * p[:, columns]
-        information = np.einsum("rkn,pn->rkp", curvature * w, products)
-        return np.concatenate([q.sum(axis=2), score.reshape(runs, -1), information.reshape(runs, -1)], axis=1)
+    def _sums(
+        self,
+        coef: Array,
+        units: Block,
+        q: Table,
+        log_density: Table | None = None,
+        log_sum: Array | None = None,
+        beta: float = 1.0,
+    ) -> Array:
+        """Return one row per run: masses, then score and information of all logits but the first.
+
+        Responsibilities `q` are filled in where log densities are given.
+        """
+        (runs, k, g), columns = coef.shape, np.ascontiguousarray(units.columns[0].T, dtype=np.float64)
+        sums = np.empty((runs, k + (k - 1) * g + (k * (k - 1) // 2) * (g * (g + 1) // 2)))
+        table = None if log_density is None else np.ascontiguousarray(log_density)
+        w = np.ones(len(units)) if units.weights is None else np.ascontiguousarray(units.weights)
+        weights = w.reshape(-1, len(units))  # of each run, where they are trimmed
+        _kernels.gate_pass(columns, weights, beta, np.ascontiguousarray(coef), table, q, log_sum, sums)
+        return sums
 
     def solve(self, statistics: Array, phi: Logits | None, share: Array) -> Logits:
         """Take one Newton step, with a small ridge where the data do not determine a direction."""
