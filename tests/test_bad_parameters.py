@@ -101,3 +101,19 @@ def test_rows_given_for_a_method_are_not_printed() -> None:
     model = mj.RegressionMixture(1).fit(x, np.sin(x[:, 0]))
     with pytest.raises(ValueError, match=r"method must be one of .*; got ndarray of shape \(300, 1\)\.$"):
         model.standard_errors(x, np.sin(x[:, 0]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value", "meant"),
+    [
+        (mj.RegressionMixture, "family", "normal", "gaussian"),
+        (mj.RegressionMixture, "family", "Logistic", "binomial"),
+        (mj.RegressionMixture, "family", "t", "student"),
+        (mj.GaussianMixture, "covariance_type", "VVV", "full"),
+        (mj.GaussianMixture, "covariance_type", "sperical", "spherical"),
+        (mj.HiddenMarkovModel, "emission", "normal", "gaussian"),
+    ],
+)
+def test_names_that_other_software_has_are_understood(model: type[Any], name: str, value: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"Did you mean '{meant}'"):
+        model(**{name: value}).fit(np.arange(6.0)[:, None], *([np.arange(6.0)] * (name == "family")))

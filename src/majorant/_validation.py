@@ -128,10 +128,26 @@ def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str 
     raise ValueError(f"{name} must be one of {allowed}; got {briefly(value)}.{did_you_mean(value, choices)}")
 
 
+_SYNONYMS = (
+    ("gaussian", "normal"),
+    ("binomial", "bernoulli", "logistic", "logit"),
+    ("poisson", "count", "counts"),
+    ("student", "t"),
+    ("categorical", "nominal", "multinomial"),
+    ("full", "vvv"),
+    ("tied", "eee"),
+    ("diag", "diagonal", "vvi"),
+    ("spherical", "vii"),
+)
+"""Names that other software has for the same."""
+
+
 def did_you_mean(value: Any, known: Sequence[str]) -> str:
-    """Return `` Did you mean 'auto'?`` with the nearest known name, or "" if none is near."""
+    """Return `` Did you mean 'auto'?`` with a synonym or the nearest known name, or "" if there is none."""
     by_lower_case = {name.lower(): name for name in reversed(known)}
-    near = get_close_matches((value if isinstance(value, str) else briefly(value)).lower(), by_lower_case, n=1)
+    text = (value if isinstance(value, str) else briefly(value)).lower()
+    synonyms = [name for names in _SYNONYMS if text in names for name in names if name in by_lower_case]
+    near = synonyms or get_close_matches(text, by_lower_case, n=1)
     return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
 
 

@@ -76,3 +76,28 @@ def test_named_features_and_wrong_words(majorant: Majorant, tmp_path: Path) -> N
     )
     hmm = ["fit", "hmm", "t.parquet", "--k", "2", "--out", "other"]
     assert "leave --categorical out" in majorant(*hmm, "--categorical", "one-hot").words
+
+
+def test_regressions_compare_levels_with_the_first(majorant: Majorant, tmp_path: Path) -> None:
+    own = table().with_columns(size=np.random.default_rng(1).normal(size=40) + (np.arange(40) % 2 == 0))
+    own.write_parquet(tmp_path / "t.parquet")
+    fit = ["fit", "regression-mixture", "t.parquet", "--target", "size", "--features", "sex", "--k", "1", "--force"]
+    assert majorant(*fit, "--categorical", "one-hot", "--out", "run").status == 0
+    model, lines = load("run/model.majorant"), {sex: own.filter(pl.col("sex") == sex)["size"].mean() for sex in "fm"}
+    assert list(model.feature_names_in_) == ["sex: m against f"]
+    np.testing.assert_allclose([model.intercept_[0], model.intercept_[0] + model.coef_[0, 0]], list(lines.values()))
+    page = Path("run/report.html").read_text("utf-8")
+    assert majorant("report", "run").status == 0 and Path("run/report.html").read_text("utf-8") == page
+    assert majorant("predict", "run", "t.parquet", "--out", "p.csv").status == 0
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], [lines[sex] for sex in own["sex"]])
+    assert majorant(*fit, "--categorical", "one-hot", "--set", "fit_intercept=False", "--out", "run").status == 0
+    assert list(load("run/model.majorant").feature_names_in_) == ["sex=f", "sex=m"]
+
+
+def test_what_is_said_of_levels_names_columns_of_the_table(majorant: Majorant, tmp_path: Path) -> None:
+    gaps = table().with_columns(sex=pl.Series([None, *table()["sex"][1:]]))
+    gaps.write_parquet(tmp_path / "t.parquet")
+    refused = majorant(*FIT, "--categorical", "one-hot")
+    assert 'values are missing in 1 row of t.parquet, in "sex". Fill them in, leave those columns out' in refused.words
+    told = majorant(*FIT, "--categorical", "one-hot", "--drop-missing").out
+    assert 'empty cells: 1 in "sex"' in told and "says what" not in told

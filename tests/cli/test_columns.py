@@ -168,3 +168,23 @@ def test_row_names_of_r_are_no_feature_and_can_be_kept(
     assert pl.read_csv("run/assignments.csv").columns[:2] == ["row", ""]
     assert majorant("predict", "run", "birds.csv", "--out", "p.csv").status == 0
     assert pl.read_csv("p.csv").columns[:2] == ["row", ""]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("model", ["kmeans", "gaussian-mixture", "latent-class-analysis", "regression-mixture"])
+def test_a_column_without_a_value_is_left_out_in_every_format(
+    majorant: Callable[..., Any], tmp_path: Path, model: str, ending: str
+) -> None:
+    rows = pl.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), schema=["a", "b"])
+    getattr(rows.with_columns(none=pl.lit(None, pl.Float64)), f"write_{ending}")(tmp_path / f"t.{ending}")
+    target = ["--target", "b"] if model == "regression-mixture" else []
+    told = majorant("fit", model, f"t.{ending}", *target, "--k", "1", "--out", "run", "--no-report")
+    assert told.status == 0 and "left out, empty: none" in told.out
+
+
+def test_new_rows_may_lack_a_whole_column_where_the_model_takes_gaps(majorant: Callable[..., Any]) -> None:
+    pl.DataFrame({"a": [0.0, 1, 5, 6, 9], "b": [1.0, 0, 2, 5, 3]}).write_csv("t.csv")
+    assert majorant("fit", "gaussian-mixture", "t.csv", "--k", "1", "--out", "run", "--no-report").status == 0
+    Path("new.csv").write_text("a,b\n1,\n2,\n", encoding="utf-8")
+    assert majorant("predict", "run", "new.csv", "--out", "p.csv").status == 0
+    assert pl.read_csv("p.csv")["component"].to_list() == [1, 1]

@@ -34,9 +34,10 @@ class Categories:
     # levels of each column that becomes columns of 0 and 1; those of an ordered column become one of 0, 1, 2,
     levels: Mapping[str, list[str]] = field(default_factory=dict)
     ordered: tuple[str, ...] = ()  # columns whose levels have an order, as that of an Enum
+    are_contrasts: bool = False  # whether the first level of each has no column, as beside an intercept
 
     @classmethod
-    def learn(cls, frame: pl.DataFrame, how: str, among: Collection[str]) -> Categories:
+    def learn(cls, frame: pl.DataFrame, how: str, among: Collection[str], are_contrasts: bool = False) -> Categories:
         """Return the levels of the columns of text `among` those of a table."""
         levels, ordered = dict[str, list[str]](), list[str]()
         for name in frame.columns:
@@ -48,17 +49,20 @@ class Categories:
                 ordered.append(name)
             elif becomes_numbers(column, how):
                 levels[name] = text_levels(column)
-        return cls(levels, tuple(ordered))
+        return cls(levels, tuple(ordered), are_contrasts)
 
     def names(self, name: str) -> list[str]:
         """Return the columns of numbers that a column becomes: itself, if it is no text."""
         if name not in self.levels or name in self.ordered:
             return [name]
-        return [f"{name}={level}" for level in self.levels[name]]
+        first, *others = self.levels[name]
+        if self.are_contrasts:
+            return [f"{name}: {level} against {first}" for level in others]
+        return [f"{name}={level}" for level in (first, *others)]
 
     def apply(self, table: SourceTable) -> SourceTable:
         """Return a table with numbers in place of text."""
-        columns: list[pl.Series] = []
+        columns, sources = list[pl.Series](), dict[str, str]()
         for column in table.frame.get_columns():
             if column.name not in self.levels:
                 columns.append(column)
@@ -75,12 +79,12 @@ class Categories:
                 codes = {level: float(code) for code, level in enumerate(levels)}
                 columns.append(text.replace_strict(codes, default=None, return_dtype=pl.Float64).rename(column.name))
                 continue
-            columns += [
-                (text == level).cast(pl.Float64).rename(name)
-                for name, level in zip(self.names(column.name), levels, strict=True)
-            ]
+            made = levels[1:] if self.are_contrasts else levels
+            for name, level in zip(self.names(column.name), made, strict=True):
+                columns.append((text == level).cast(pl.Float64).rename(name))
+                sources[name] = column.name
         names = [column.name for column in columns]
         repeated = next((name for name in names if names.count(name) > 1), None) if self.levels else None
         if repeated is not None:
             raise CommandError(f'{table.name} has a column "{repeated}" and a level of that name: rename the column.')
-        return replace(table, frame=pl.DataFrame(columns)) if self.levels else table
+        return replace(table, frame=pl.DataFrame(columns), sources=sources) if self.levels else table

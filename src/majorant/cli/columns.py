@@ -11,7 +11,7 @@ import polars as pl
 from majorant._cells import code_for_missing
 from majorant._numbers import few_of
 from majorant.cli.errors import listed
-from majorant.cli.matrix import Columns, Matrix, id_columns, is_date, is_numeric
+from majorant.cli.matrix import Columns, Matrix, id_columns, is_date, is_empty, is_numeric
 from majorant.cli.tables import SourceTable
 from majorant.cli.text_tables import options_for_numbers
 from majorant.report.sections.columns import LEFT_OUT, ColumnUse
@@ -27,15 +27,16 @@ MOST_OF_THE_VARIANCE = 0.8
 """Share of the variance beyond which one column decides the clusters."""
 
 
-def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tuple[ColumnUse, ...]:
+def column_uses(table: SourceTable, columns: Columns, ids: Sequence[str]) -> tuple[ColumnUse, ...]:
     """Return what became of each column of a table, in its order; `ids` were named by the user."""
+    frame = table.frame
     roles = dict.fromkeys(columns.features, "feature") | dict.fromkeys(columns.covariates, "covariate")
     for role in ("target", "weights", "bag", "time", "sequence"):
         name = getattr(columns, role)
         roles |= {} if name is None else {name: role}
     roles |= columns.beside | dict.fromkeys(ids, "id")
     like_ids = id_columns(frame, frame.columns)
-    copies = _copies(frame, [name for name in columns.features if name in frame.columns])
+    copies = _copies(table, [name for name in columns.features if name in frame.columns])
     found = []
     for name in frame.columns:
         is_left_out = name not in roles
@@ -46,7 +47,7 @@ def column_uses(frame: pl.DataFrame, columns: Columns, ids: Sequence[str]) -> tu
         if name in copies:
             notes.append(copies[name])
         n_empty = 0 if is_left_out else frame[name].null_count()
-        found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes), n_empty))
+        found.append(ColumnUse(name, roles.get(name, LEFT_OUT), tuple(notes), n_empty, table.sources.get(name, "")))
     return tuple(found)
 
 
@@ -78,9 +79,10 @@ def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
     return []
 
 
-def _copies(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, str]:
-    """Say of columns that are nearly a linear function of an earlier one which one it is."""
-    numeric = [name for name in names if is_numeric(frame[name])][:MOST_COMPARED]
+def _copies(table: SourceTable, names: Sequence[str]) -> dict[str, str]:
+    """Say of columns that are nearly a linear function of an earlier one which one it is; not of levels of a column."""
+    frame = table.frame
+    numeric = [name for name in names if is_numeric(frame[name]) and not is_empty(frame[name])][:MOST_COMPARED]
     if len(numeric) < 2 or frame.height < 3:
         return {}
     values = frame.select(numeric).cast(pl.Float64).gather_every(-(-frame.height // MOST_ROWS)).to_numpy()
@@ -91,7 +93,8 @@ def _copies(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, str]:
     norms = np.sqrt((centred**2).sum(axis=0))
     unit = np.divide(centred, norms, out=np.zeros_like(centred), where=norms > 0)
     correlations = np.tril(unit.T @ unit, -1)
-    alike = np.abs(correlations) >= SAME
+    sources = np.array([table.source_of(name) for name in numeric])
+    alike = (np.abs(correlations) >= SAME) & (sources[:, None] != sources)
     said = {}
     for j in np.flatnonzero(alike.any(axis=1)):
         i = int(alike[j].argmax())
@@ -121,7 +124,7 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
                 if note != "text":
                     noted.setdefault(note, []).append(f'"{use.name}"')
     lines += [f"{listed(names)}: {note}" for note, names in noted.items()]
-    empty = [f'{use.n_empty} in "{use.name}"' for use in uses if use.n_empty]
+    empty = list(dict.fromkeys(f'{use.n_empty} in "{use.source or use.name}"' for use in uses if use.n_empty))
     return [*lines, f"empty cells: {listed(empty)}"] if empty else lines
 
 

@@ -144,8 +144,8 @@ class FittedRun:
         if self.request.formula or self.request.views:
             return ()
         formula = getattr(self.estimator, "formula_", None)
-        frame = self.table.frame.hstack(self.kept.select(self.request.ids))
-        return column_uses(frame, self.columns if formula is None else self.columns.of(formula), self.request.ids)
+        table = replace(self.table, frame=self.table.frame.hstack(self.kept.select(self.request.ids)))
+        return column_uses(table, self.columns if formula is None else self.columns.of(formula), self.request.ids)
 
     @property
     def ignored(self) -> list[str]:
@@ -217,7 +217,7 @@ def fit(request: FitRequest, card: ModelCard, table: SourceTable) -> FittedRun:
         table = with_gaps_filled(table, request.time, request.sequence)
     kept = kept_columns(table, request.ids, request.keep, request.series)
     table = without_ids(table, request.ids, request.named_columns)
-    request, table, categories = _as_numbers(request, card, table)
+    request, table, categories = _as_numbers(request, card, table, estimator)
     units, said = None, list[str]()
     if wants_formula(request):
         by_formula = _series_by_formula if card.in_order else _by_formula
@@ -291,7 +291,9 @@ def _with_sizes(request: FitRequest, card: ModelCard) -> FitRequest:
     return replace(request, k=range(2 if criterion == SILHOUETTE else 1, 1 + LARGEST))
 
 
-def _as_numbers(request: FitRequest, card: ModelCard, table: SourceTable) -> tuple[FitRequest, SourceTable, Categories]:
+def _as_numbers(
+    request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any
+) -> tuple[FitRequest, SourceTable, Categories]:
     """Return the request and its table with the levels of text as columns of numbers, where the user wants that."""
     if request.categorical == "drop":
         return request, table, Categories()
@@ -299,7 +301,8 @@ def _as_numbers(request: FitRequest, card: ModelCard, table: SourceTable) -> tup
         raise CommandError(f"{card.title} takes text as it is, or no text at all: leave --categorical out.")
     used = [name for option, names in request.named_columns.items() if option != "features" for name in names]
     among = request.features or [name for name in table.frame.columns if name not in used]
-    categories = Categories.learn(table.frame, request.categorical, among)
+    are_contrasts = card.kind == "regression" and estimator.fit_intercept
+    categories = Categories.learn(table.frame, request.categorical, among, are_contrasts)
     features = tuple(new for name in request.features for new in categories.names(name))
     return replace(request, features=features), categories.apply(table), categories
 

@@ -139,7 +139,7 @@ def choose_features(
     ids: Collection[str] = (),
     by_levels: str = "",
 ) -> tuple[str, ...]:
-    """Return the features asked for, or all numeric columns but `others`, of which the `labels` may be text.
+    """Return the features asked for, or all numeric columns with a value but `others`; `labels` among them may be text.
 
     Where none is asked for, `ids` are left out too, unless there is nothing else. `by_levels` says
     how text may become numbers.
@@ -156,7 +156,7 @@ def choose_features(
     if shared:
         raise CommandError(f'"{shared[0]}" cannot be a feature and have another role at once.')
     free = [c for c in table.frame.columns if c not in others and c not in passed_over]
-    found = tuple(asked) or tuple(c for c in free if is_numeric(table.frame[c]))
+    found = tuple(asked) or tuple(c for c in free if is_numeric(table.frame[c]) and not is_empty(table.frame[c]))
     if not asked:
         found = tuple(c for c in found if c not in ids) or found
     for name in () if asked else free:
@@ -218,9 +218,8 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False, by_le
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
-        row, example = first_text(column) or (0, None)
-        what = "dates" if is_date(column) else "text"
-        holds = "no values" if example is None else f'{what} such as "{example[:40]}" in row {row}'
+        row, example = first_text(column) or (0, "")
+        holds = f'{"dates" if is_date(column) else "text"} such as "{example[:40]}" in row {row}'
         if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
             holds = f"{column.dtype}"
         if options := options_for_numbers(column):
@@ -250,8 +249,13 @@ def first_text(column: pl.Series) -> tuple[int, str] | None:
 
 
 def is_numeric(column: pl.Series) -> bool:
-    """Return whether the column holds numbers or truth values."""
-    return column.dtype.is_numeric() or column.dtype == pl.Boolean
+    """Return whether the column holds numbers or truth values; one without a value may hold them."""
+    return column.dtype.is_numeric() or column.dtype == pl.Boolean or is_empty(column)
+
+
+def is_empty(column: pl.Series) -> bool:
+    """Return whether no cell of the column has a value."""
+    return column.null_count() == len(column)
 
 
 def is_date(column: pl.Series) -> bool:
@@ -349,8 +353,9 @@ def choose_items(
             check_there(table, name)
         else:
             check_column(table, name)
-    numbers = id_columns(table.frame, table.frame.columns)
-    return tuple(asked) or tuple(c for c in table.frame.columns if c not in others and c not in numbers)
+    passed_over = {*others, *id_columns(table.frame, table.frame.columns)}
+    free = (c for c in table.frame.columns if c not in passed_over and not is_empty(table.frame[c]))
+    return tuple(asked) or tuple(free)
 
 
 def item_matrix(table: SourceTable, columns: Columns, drop_missing: bool, is_new: bool = False) -> Matrix:
@@ -381,7 +386,9 @@ def incomplete_rows(
 ) -> NDArray[np.bool_]:
     """Return the mask of rows with a missing value; raise CommandError unless they may be dropped."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
-    names = [name for name, where in missing.items() if where.any()]
+    lacking = [name for name, where in missing.items() if where.any()]
+    optional = [table.source_of(name) for name in optional]
+    names = list(dict.fromkeys(map(table.source_of, lacking)))
     columns = _left_out(names, optional, option)
     if incomplete.any() and not drop_missing:
         rows = "or leave those rows out with --drop-missing"

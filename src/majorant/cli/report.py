@@ -54,7 +54,7 @@ def rewrite_report(folder: Path) -> Path:
         columns = recipe.columns if formula is None else recipe.columns.of(formula)
         frame = table.frame.select([*(n for n in table.frame.columns if n not in recipe.ids), *recipe.ids])
         has_columns = "--formula" not in recipe.command and getattr(estimator, "views", None) is None
-        uses = column_uses(frame, columns, recipe.ids) if has_columns else ()
+        uses = column_uses(replace(table, frame=frame), columns, recipe.ids) if has_columns else ()
         rows, later = table.frame[matrix.rows - 1], recipe.columns.later
         if recipe.columns.labels is not None:
             matrix = replace(matrix, labels=known_classes(rows[recipe.columns.labels])[0])

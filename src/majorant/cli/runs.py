@@ -98,6 +98,7 @@ class Recipe:
             "ranges": self.ranges,
             "levels": dict(self.categories.levels),
             "ordered": list(self.categories.ordered),
+            "are_contrasts": self.categories.are_contrasts,
             "fill_gaps": self.fill_gaps,
         }
 
@@ -116,7 +117,8 @@ class Recipe:
         ids = tuple(state["ids"])
         reading = Reading(**{**state["reading"], "levels": tuple(state["reading"].get("levels", ()))})
         kept: dict[str, Any] = {"selection": selection, "ids": ids, "reading": reading, "ranges": state.get("ranges")}
-        kept["categories"] = Categories(state.get("levels", {}), tuple(state.get("ordered", ())))
+        orders = tuple(state.get("ordered", ()))
+        kept["categories"] = Categories(state.get("levels", {}), orders, bool(state.get("are_contrasts", False)))
         kept["fill_gaps"] = bool(state.get("fill_gaps", False))
         return cls(columns, units, bool(state["drop_missing"]), **kept, **texts)
 

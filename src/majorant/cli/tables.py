@@ -11,9 +11,9 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.util import find_spec
 from io import FileIO
@@ -52,6 +52,11 @@ class SourceTable:
     frame: pl.DataFrame  # its columns
     checksum: str  # SHA-256 of the file
     part: str = ""  # the rows of the file that are meant, in words; empty if all
+    sources: Mapping[str, str] = field(default_factory=dict)  # the file's column that a column of 0 and 1 was made of
+
+    def source_of(self, name: str) -> str:
+        """Return the column of the file that a column comes from."""
+        return self.sources.get(name, name)
 
     @property
     def name(self) -> str:

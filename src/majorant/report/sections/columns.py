@@ -21,6 +21,7 @@ class ColumnUse:
     use: str  # its role ("feature", "target", "weights", ...), or `LEFT_OUT`
     notes: tuple[str, ...] = ()  # why it was left out, and what to know of it
     n_empty: int = 0  # number of its empty cells; 0 if it was left out
+    source: str = ""  # the column of text whose level it tells, if it is one of 0 and 1
 
     @property
     def is_left_out(self) -> bool:
