@@ -357,6 +357,18 @@ def test_of_degenerate_runs_only_one_that_is_better_than_all_before_is_followed(
     assert [end.n_iter for end in again] == [100]
 
 
+@pytest.mark.parametrize("regular", [(), (-3.0,)])
+def test_what_has_collapsed_is_not_followed_where_it_stays_so(regular: tuple[float, ...]) -> None:
+    """But for the likeliest where none counts, up to the end of a round."""
+    minima = {-5.0: 0.0, -3.0: 50.0, -1.0: 60.0}
+    collapsing = tuple(end for end in minima if end not in regular)
+    race = Race(Slow(minima, Plan(keeps_barren=True), degenerate=collapsing, max_iter=1000))
+    runs = race.contest.run("all", entrants([("uniform", end + 0.3) for end in minima]), 0, 0.0)
+    ends = race._finished("all", runs)
+    assert sorted(end.n_iter for end in ends) == [0, 0, 900 if regular else 100]
+    assert max(ends, key=lambda end: end.n_iter).theta == pytest.approx(regular[0] if regular else -5.0, abs=0.05)
+
+
 @dataclass
 class Sampled(Valley):
     """As where starts race on samples of the rows."""

@@ -145,7 +145,11 @@ class GaussianGaps:
 
     def solve(self, statistics: Array, theta: Normals | None, share: Array) -> Normals:
         """Solve the M-step of the inner model from the moments of completed rows in its coordinates."""
-        return self.model.solve(np.stack([self.in_model(sums)[0] for sums in statistics]), theta, share)
+        return self.model.solve(self._all_in_model(statistics), theta, share)
+
+    def _all_in_model(self, statistics: Array) -> Array:
+        """Return the moments of completed rows of many runs in the model's coordinates."""
+        return self.in_model(statistics.reshape(-1, self.width))[0].reshape(*statistics.shape[:2], -1)
 
     def in_model(self, sums: Array) -> tuple[Array, float]:
         """Return the moments of completed rows in the model's coordinates, and the excess of their expected energy."""
@@ -166,7 +170,7 @@ class GaussianGaps:
 
     def rounding(self, statistics: Array, theta: Normals) -> Array:
         """Return the rounding error: conditional covariances are differences, inexact along narrow directions."""
-        inside = self.model.rounding(np.stack([self.in_model(sums)[0] for sums in statistics]), theta)
+        inside = self.model.rounding(self._all_in_model(statistics), theta)
         k = theta.means.shape[1]
         return inside * [condition(self.in_rows(theta, run, k)) for run in range(len(inside))]
 

@@ -21,6 +21,8 @@ FIRST, ROUGH = 1e-7, 1e-8
 """Tolerances per unit of weight in a race: in the first round, and in later ones."""
 MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
 """Differences of objective and of features below which two unfinished runs are taken for the same optimum."""
+FINISHING, BARREN = (100,), (25, 75)
+"""Steps after which runs that are far behind are left, and those before it if none counts, to leave what collapses."""
 LEAST_STARTS = 3
 """Smallest number of starts (not perturbations) that are run to convergence or until they join a converged run."""
 KEPT = ("_finals", "_degenerate", "_free", "_dropped")
@@ -140,12 +142,11 @@ class Race(Generic[Theta]):
     def _raced(self, rows: Any, runs: list[Run[Theta]], heats: tuple[tuple[int, int], ...]) -> list[Run[Theta]]:
         """Race by successive halving: a few steps for all, more for the best, to the end for some."""
         contest, plan = self.contest, self.contest.plan
-        is_barren = plan.keeps_barren and bool(self._degenerate) and not self._bank
         for number, (n_steps, n_kept) in enumerate(heats):
             runs = contest.run(rows, runs, min(n_steps, contest.max_iter), ROUGH if number else FIRST)
             tell(f"{self._n_started + self._n_perturbed} starts and perturbations begun")
             runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
-            if is_barren:  # the likeliest may all be about to collapse, and what has collapsed stays so
+            if self._is_barren:  # the likeliest may all be about to collapse, and what has collapsed stays so
                 n_kept = max(n_kept, sum(run.is_regular for run in runs))
             if plan.tells_all:
                 dropped = runs[n_kept:]
@@ -168,10 +169,15 @@ class Race(Generic[Theta]):
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Finish runs, except those too far behind: a run gains less in future than in its last steps."""
-        contest = self.contest
-        n_first = min(100, contest.max_iter)
-        ends = contest.run(rows, runs, n_first, contest.tol)
+        contest, rest, ends, left = self.contest, self.contest.max_iter, runs, list[Run[Theta]]()
+        for n_steps in BARREN if self._is_barren else FINISHING:
+            runs, lost = self._standing(ends)
+            left += lost
+            ends = contest.run(rows, runs, min(n_steps, rest), contest.tol)
+            rest -= min(n_steps, rest)
         best = min([self._limit, *(end.objective for end in ends if end.is_regular)])
+        if np.isinf(best) and contest.plan.keeps_barren:  # none counts: what is kept in the end is followed then
+            return left + ends
         n_done = sum(_n_starts(run) for run in (*self._finals, *(end for end in ends if end.converged)))
         unfinished = []
         for run, end in zip(runs, ends, strict=True):
@@ -180,14 +186,27 @@ class Race(Generic[Theta]):
             if not end.converged and (may_lead or is_due):
                 unfinished.append(end)
                 n_done += _n_starts(end)
-        left = []
-        if np.isinf(best):  # none counts: only the likeliest of those that do not is followed to its end
+        unfinished, lost = self._standing(unfinished)
+        if np.isinf(best):  # only the likeliest of those that do not count is followed to its end
             known = min((run.objective for run in self._degenerate), default=np.inf)
             unfinished.sort(key=lambda end: end.objective)
             n_followed = sum(end.objective < known - self._same(known) for end in unfinished[:1])
-            unfinished, left = unfinished[:n_followed], unfinished[n_followed:]
-        finished = contest.run(rows, unfinished, contest.max_iter - n_first, contest.tol)
-        return [end for end in ends if end.converged] + left + finished
+            unfinished, lost = unfinished[:n_followed], unfinished[n_followed:]
+        finished = contest.run(rows, unfinished, rest, contest.tol)
+        return [end for end in ends if end.converged] + left + lost + finished
+
+    @property
+    def _is_barren(self) -> bool:
+        """Whether none of some runs counts, in a plan in which those that may collapse go on."""
+        return self.contest.plan.keeps_barren and bool(self._degenerate) and not self._bank
+
+    def _standing(self, runs: list[Run[Theta]]) -> tuple[list[Run[Theta]], list[Run[Theta]]]:
+        """Return the runs that count, or the likeliest where none does, and those that have collapsed and stay so."""
+        if not self.contest.plan.keeps_barren:
+            return runs, []
+        runs = sorted(runs, key=lambda run: run.rank)
+        n_standing = sum(run.is_regular for run in runs) or 1
+        return runs[:n_standing], runs[n_standing:]
 
     @property
     def _limit(self) -> float:
