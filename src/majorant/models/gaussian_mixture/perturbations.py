@@ -158,13 +158,14 @@ def gathered(solutions: Solutions, least: float, size: int, random: np.random.Ge
     total, k, every = float(row_weights.sum()), solutions.n_components, np.arange(size)
     out, line = solutions.copies(np.zeros(size, dtype=np.intp)), np.cumsum(row_weights) / total
     gone, metric = random.integers(k, size=(2, size))
-    centres = x[np.minimum(np.searchsorted(line, random.random(size), side="right"), len(x) - 1)]
+    centres = np.minimum(np.searchsorted(line, random.random(size), side="right"), len(x) - 1)
     sizes = np.minimum(least * MOST_GATHERED ** random.random(size), total / k)
-    within = solutions.within_best(metric)
-    away = x - centres[:, None]
-    distances = np.einsum("mnd,mnd->mn", away, _whitened(kind, within, away))
+    within, inverses = solutions.within_best(metric), _inverse_factors(kind, solutions.within_best(np.arange(k)))
+    z = np.einsum("nd,ked->kne", x, inverses) if kind.has_matrices else x * inverses.reshape(k, 1, -1)
+    away = z[metric] - z[metric, centres][:, None]
+    distances = np.einsum("mnd,mnd->mn", away, away)
     if kind is FULL and x.shape[1] > 1:
-        distances += _off_a_plane(within, away, distances, sizes, row_weights, random)
+        distances += _off_a_plane(away, distances, sizes, row_weights, random)
     order = np.argsort(distances, axis=1, kind="stable")
     before = np.cumsum(row_weights[order], axis=1) - row_weights[order]
     most = int((before < sizes[:, None]).sum(axis=1).max(initial=0))
@@ -181,18 +182,15 @@ def gathered(solutions: Solutions, least: float, size: int, random: np.random.Ge
     return of_shares(out)
 
 
-def _off_a_plane(
-    within: Array, away: Array, distances: Array, sizes: Array, row_weights: Array, random: np.random.Generator
-) -> Array:
+def _off_a_plane(away: Array, distances: Array, sizes: Array, row_weights: Array, random: np.random.Generator) -> Array:
     """Return squared distances of rows from planes through a few near ones, many times over; zero for half of them."""
     size, d = len(away), away.shape[2]
     order = np.argsort(distances, axis=1, kind="stable")
     near = np.maximum((np.cumsum(row_weights[order], axis=1) < NEAR * sizes[:, None]).sum(axis=1), 1)
     chosen = np.take_along_axis(order, (random.random((size, d - 1)) * near[:, None]).astype(np.intp), axis=1)
-    z = np.einsum("mnd,med->mne", away, np.linalg.inv(np.linalg.cholesky(within)))
-    normal = np.linalg.svd(np.take_along_axis(z, chosen[:, :, None], axis=1))[2][:, -1]
+    normal = np.linalg.svd(np.take_along_axis(away, chosen[:, :, None], axis=1))[2][:, -1]
     factor = np.where(random.random(size) < 0.5, FLATNESS, 0.0)
-    return np.asarray(factor[:, None] * np.einsum("mnd,md->mn", z, normal) ** 2)
+    return np.asarray(factor[:, None] * np.einsum("mnd,md->mn", away, normal) ** 2)
 
 
 def cut(solutions: Solutions, size: int, random: np.random.Generator) -> EmStarts:
@@ -270,3 +268,8 @@ def _whitened(kind: Covariance, covariances: Array, x: Array) -> Array:
     if kind.has_matrices:
         return np.asarray(np.linalg.solve(covariances, x.transpose(0, 2, 1)).transpose(0, 2, 1))
     return np.asarray(x / (covariances[:, None, :] if kind is DIAGONAL else covariances[:, None, None]))
+
+
+def _inverse_factors(kind: Covariance, covariances: Array) -> Array:
+    """Return what makes the rows of each covariance white: inverse factors, or those of standard deviations."""
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariances)) if kind.has_matrices else covariances**-0.5)
