@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import linalg
 from scipy.stats import multivariate_normal
 
 from majorant.solvers import gaussian_em
-from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture
 
 from ..gaussian import run_em
@@ -194,3 +195,19 @@ def test_mapping_is_exact() -> None:
         Mixture(np.ones(1), np.zeros((1, 2)), np.ones((1, 2)), "diag").mapped(matrix)
     with pytest.raises(ValueError, match=r"covariance of component 0 is not positive definite.*positive floor"):
         Mixture(np.ones(1), np.zeros((1, 2)), np.ones((1, 2, 2)), "full").precision_factors()
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+@pytest.mark.parametrize("runs", [0, 4])
+def test_ratios_are_the_smallest_generalised_eigenvalues(covariance_type: CovarianceType, runs: int) -> None:
+    random, kind = np.random.default_rng(0), COVARIANCES[covariance_type]
+    roots, shares = random.normal(size=(runs, *kind.shape(3, 3))), random.dirichlet(np.ones(3), runs)
+    covariances = roots @ np.swapaxes(roots, -1, -2) + np.eye(3) if kind.has_matrices else roots**2
+    found = kind.ratios(covariances, shares)
+    assert found.shape == (runs, 3)
+    for own, share, ratios in zip(covariances, shares, found, strict=True):
+        each = own if kind.has_matrices else np.array([np.diag(np.broadcast_to(v, 3)) for v in own])
+        each = np.broadcast_to(each, (3, 3, 3))
+        pooled = np.einsum("k,kab->ab", share, each)
+        expected = [linalg.eigh(one, pooled, eigvals_only=True)[0] for one in each]
+        np.testing.assert_allclose(ratios, expected, rtol=1e-9)

@@ -255,8 +255,9 @@ class MixtureContest:
         # Means differ by no more than rows do in the mean, so that only components of like means are compared.
         means = np.average(np.nan_to_num(table, posinf=0.0, neginf=0.0), axis=1, weights=weights)
         order, pairs = np.argsort(means, kind="stable"), []
-        for at, end in enumerate(np.searchsorted(means[order], means[order] + SAME_DENSITY, side="right")):
-            one, others = order[at], order[at + 1 : end]
+        ends = np.searchsorted(means[order], means[order] + SAME_DENSITY, side="right")
+        for at in np.flatnonzero(ends > np.arange(1, len(ends) + 1)):
+            one, others = order[at], order[at + 1 : ends[at]]
             first, second = np.broadcast_arrays(table[one], table[others])
             apart = np.subtract(first, second, where=first != second, out=np.zeros(second.shape))
             same = others[np.average(np.abs(apart), axis=1, weights=weights) < SAME_DENSITY]

@@ -112,9 +112,9 @@ class Covariance(ABC):
         return np.exp(np.clip(vector, -LARGEST_LOG, LARGEST_LOG)).reshape(self.shape(k, d))
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
-        """Return each component's smallest variance in any direction, relative to the pooled one."""
-        pooled = np.einsum("k,k...->...", shares, covariances)
-        return np.asarray((covariances / pooled).reshape(len(shares), -1).min(axis=1))
+        """Return each component's smallest variance in any direction, relative to the pooled one; of batches too."""
+        own = covariances if covariances.ndim > shares.ndim else covariances[..., None]
+        return np.asarray((own / np.einsum("...k,...kd->...d", shares, own)[..., None, :]).min(axis=-1))
 
     def least_size(self, k: int, rank: int, n_rows: float) -> float:
         """Return the smallest size of a component, in rows: a few more than determine its covariance."""
@@ -226,9 +226,9 @@ class Full(Matrices):
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
         """Return the smallest eigenvalue of ``W^-1/2 S_k W^-1/2``, W the pooled within-component covariance."""
-        root = np.linalg.cholesky(np.einsum("k,k...->...", shares, covariances))
+        root = np.linalg.cholesky(np.einsum("...k,...kab->...ab", shares, covariances))[..., None, :, :]
         half = np.linalg.solve(root, covariances)
-        return np.asarray(np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, 1, 2)))[:, 0])
+        return np.asarray(np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, -1, -2)))[..., 0])
 
 
 class Tied(Matrices):
@@ -245,7 +245,7 @@ class Tied(Matrices):
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
         """Return one for each component, as all share the covariance."""
-        return np.ones(len(shares))
+        return np.ones(shares.shape)
 
     def least_size(self, k: int, rank: int, n_rows: float) -> float:
         """Return zero, or infinity if all rows together do not determine the covariance."""

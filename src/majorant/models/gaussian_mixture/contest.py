@@ -183,12 +183,13 @@ class GaussianContest(MixtureContest):
         """Return the degeneracies; a floor on the total covariance implies a least ratio within components."""
         n_rows, shares = self.total_weight, self.mixture.law.shares(theta.law, seen.statistics.law)
         least = self.kind.least_size(self.mixture.n_components, self.model.d, n_rows)
-        floored = theta.density.floored.any(axis=1)
+        floored = np.asarray(theta.density.floored.any(axis=1))
         small = are_small(shares * n_rows, least).any(axis=1)
-        faults = np.where(floored, Fault.FLOORED, np.where(small, Fault.SMALL, Fault.NONE)).tolist()
         if not self.floor_tells or self.is_beside_within:
-            each = zip(faults, split(theta), shares, strict=True)
-            faults = [fault or self._regularity(one, own, n_rows).fault for fault, one, own in each]
+            at = np.flatnonzero(~(floored | small))
+            ratios = self.kind.ratios(theta.density.covariances[at], shares[at])
+            floored[at] = (ratios < LEAST_RATIO).any(axis=1)
+        faults = np.where(floored, Fault.FLOORED, np.where(small, Fault.SMALL, Fault.NONE)).tolist()
         finite = np.isfinite(seen.objective).tolist()
         return [
             Fault(fault).word if ok else "its likelihood is not finite"
