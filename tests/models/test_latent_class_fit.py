@@ -220,8 +220,8 @@ def test_the_report_and_its_copies_have_all_estimates_by_name(tmp_path: Path) ->
     table["income"] = random.normal(2.0 * z)
     page = report_of(table, tmp_path, "2")
     copied = pd.read_csv(tmp_path / "run" / "tables" / "estimates.csv")["Parameter"].tolist()
-    levels = [f"item probabilities of q{j}={level}" for j in range(6) for level in ("no", "yes")]
-    expected = ["Weight", *levels, "normal means of income", "normal variances of income"]
+    levels = [f"item probability of q{j}={level}" for j in range(6) for level in ("no", "yes")]
+    expected = ["Weight", *levels, "normal mean of income", "normal variance of income"]
     assert copied == [name for name in expected for _ in range(2)]
     groups = page.count('<tr class="group">') + page.count('<tr class="more group">')  # the later ones are folded
     assert groups == 1 + 8 + 2 and "four others are in the copies" in page

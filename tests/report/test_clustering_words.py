@@ -135,7 +135,7 @@ def test_pair(noise: float, beginning: str) -> None:
         (None, 30, "<strong>All 30 starts reached the same optimum</strong>."),
         (None, 1, "<strong>Only one start was run to convergence</strong>"),
         ("close", 30, "<strong>No other three clusters can be more than"),
-        ("equal", 30, "<strong>No other three clusters can be better</strong>, and 30 of 30 starts agree on these."),
+        ("equal", 30, "<strong>No other three clusters can be better</strong>, and 30 of 30 starts agree on them."),
         ("loose", 30, "<strong>All 30 starts reached the same optimum</strong>."),
     ],
 )

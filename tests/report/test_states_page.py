@@ -191,7 +191,7 @@ def test_an_estimate_of_one_number_has_its_own_name() -> None:
     section = mixture_estimates_section(measured(model, y))
     assert section is not None and section.table is not None
     names = [line.split(",")[0] for line in section.table.to_csv().splitlines()[1::2]]
-    assert names[0] == "Intercept" and '"coef of x1' in names[1] and names[2] == "Variances"
+    assert names[0] == "Intercept" and '"coef of x1' in names[1] and names[2] == "Variance"
 
 
 def test_directions_are_told_on_their_circle() -> None:

@@ -41,7 +41,7 @@ def column_uses(table: SourceTable, columns: Columns, ids: Sequence[str]) -> tup
     for name in frame.columns:
         is_left_out = name not in roles
         notes = []
-        if name in like_ids and name not in ids:
+        if name in like_ids and roles.get(name, LEFT_OUT) in (LEFT_OUT, "feature"):
             notes.append("looks like an id" + ("" if is_left_out else "; --features can leave it out"))
         notes += _notes(frame[name], is_left_out=is_left_out)
         if name in copies:

@@ -139,7 +139,7 @@ def _trust(clustering: Clustering) -> str:
     if search.n_perturbations:
         return f"{claim}. {search_words.of_perturbations(search)}."
     hits = f"{numbers.integer(search.n_hits)} of {numbers.integer(search.n_starts)} starts"
-    return f"{claim}, and {hits} {verb(search.n_hits, 'agrees', 'agree')} on these."
+    return f"{claim}, and {hits} {verb(search.n_hits, 'agrees', 'agree')} on them."
 
 
 def mixture_lede(mixture: Mixture) -> str:

@@ -64,6 +64,22 @@ def spread(
     return centres
 
 
+def free_place(
+    near: NDArray[np.float64],
+    half: NDArray[np.float64],  # half the width and height of the label
+    dots: NDArray[np.float64],  # (n, 2): what it should not cover
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Return the centre nearest to a place, within limits, at which a label covers the fewest dots."""
+    angles, distances = np.linspace(0, 2 * np.pi, 24, endpoint=False), np.arange(0.0, 160.0, 8.0)
+    turned = np.column_stack([np.cos(angles), np.sin(angles)])
+    centres = np.clip(near + (distances[:, None, None] * turned).reshape(-1, 2), low, high)
+    covered = [int((np.abs(dots - centre) < half).all(axis=1).sum()) for centre in centres]
+    x, y = centres[int(np.argmin(covered))].tolist()
+    return x, y
+
+
 def _ascending(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the nearest non-decreasing sequence, by pooling adjacent violators."""
     pools: list[tuple[float, int]] = []

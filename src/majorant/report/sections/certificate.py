@@ -21,9 +21,12 @@ HATCH = (
 
 
 def certificate_section(fit: Fit) -> Section | None:
-    """Build the section: a number line with the excluded range hatched; None without a proved bound."""
+    """Build the section: a number line with the excluded range hatched.
+
+    None without a proved bound, and where another section shows a certificate of a global optimum.
+    """
     search, bound = fit.search, fit.search.proved_bound
-    if bound is None:
+    if bound is None or getattr(getattr(fit.run.estimator, "certificate_", None), "is_global", False):
         return None
     size = fit.card.size_parameter
     part = fit.card.part
@@ -37,8 +40,8 @@ def certificate_section(fit: Fit) -> Section | None:
     return Section(
         "certificate",
         "Certificate",
-        words.certificate_headline(search, fit.gap_to_bound, fit.gap_text, fit.proviso),
-        words.certificate_notes(search, fit.objective, fit.gap_to_bound, parts, fit.proviso),
+        words.certificate_headline(search, fit.gap_to_bound, fit.gap_text),
+        words.certificate_notes(search, fit.objective, fit.gap_to_bound, parts),
         figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
     )
 

@@ -117,7 +117,7 @@ def assignment_section(classes: LatentClasses) -> Section | None:
     columns, is_wide = _by_class("Assigned to class", found.average_posteriors, "Its probability")
     own = "Values of the own class" if is_wide else "On the diagonal, values"
     notes = [
-        "<b>Each row</b> has the mean probabilities of the classes among the rows that are assigned to one. "
+        "<b>Each line</b> is a class, with the mean probabilities of all classes over the rows assigned to it. "
         f"{own} below 0.7 or 0.8 are usually taken for unclear classes."
     ]
     if is_wide:

@@ -62,7 +62,8 @@ def classes_headline(classification: Classification) -> str:
         return "All classes are predicted about equally well."
     worst = int(np.nanargmin(recalls))
     share = numbers.percent(float(recalls[worst]), 0)
-    return f"The hardest class is {column_name(classification.names[worst])}: {share} of it is predicted right."
+    share += f" of its {classification.unit}s are predicted right"
+    return f"The hardest class is {column_name(classification.names[worst])}: {share}."
 
 
 def confusion_section(classification: Classification) -> Section | None:

@@ -268,7 +268,7 @@ def silhouettes_notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
     """Explain the silhouettes."""
     texts = [
         "<b>One thin bar per row</b>, sorted within its cluster; the width of a block is the cluster\u2019s size. "
-        "The dashed line is its mean. Bars below zero are rows that another cluster would suit better."
+        "A dashed line is the mean of a cluster. Bars below zero are rows that another cluster would suit better."
     ]
     named = spoken_of(silhouettes)
     if n_clusters > N_COLOURS and named is not None:

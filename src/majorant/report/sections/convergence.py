@@ -186,8 +186,8 @@ def notes(history: History, converged: bool, *, drawn: bool, is_stopped: bool = 
         ]
     elif drawn:
         texts = [
-            f"The {history.subject} after each iteration, by how far it is {history.beyond}; "
-            "what is there is off the scale."
+            f"The distance of the {history.subject} from its {history.beyond.split()[-1]} after each iteration; "
+            "where it is none, it is off the scale."
         ]
     elif len(history.objective) < 2 or np.isfinite(history.above_lowest[0]).any():
         texts = ["There are too few iterations to draw."]

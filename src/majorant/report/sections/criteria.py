@@ -61,7 +61,7 @@ def fits_table(selection: Selection) -> Table | None:
     columns.append(Column("Parameters", [c.n_parameters for c in fits], css="number"))
     for name in MEASURES:
         values = [math.nan if c.excluded else c.measures.get(name, math.nan) for c in fits]
-        head = HEADS.get(name) or f"Smallest {selection.part}"
+        head = HEADS[name]
         bold = best if name == selection.criterion else []
         decimals = 3 if name in ("entropy_r2", "smallest") else 2
         where = "copies" if name in IN_COPIES and name != selection.criterion else "everywhere"
@@ -77,7 +77,15 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-HEADS = {"aic": "AIC", "bic": "BIC", "sabic": "SABIC", "caic": "CAIC", "icl": "ICL", "entropy_r2": "Entropy R\u00b2"}
+HEADS = {
+    "aic": "AIC",
+    "bic": "BIC",
+    "sabic": "SABIC",
+    "caic": "CAIC",
+    "icl": "ICL",
+    "entropy_r2": "Entropy R\u00b2",
+    "smallest": "Smallest",
+}
 IN_COPIES = ("sabic", "caic", "icl")
 """Measures for which the page has no room, unless they compare the fits."""
 ALL_IN_COPIES = "The copies below the table hold every criterion of every fit, and its starts."

@@ -172,20 +172,28 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
         if name == "weights":
             listed.append(Term("Weight", "share of the rows", values[:, 0], low[:, 0], high[:, 0], "Weight"))
             continue
-        entries, said = model._entry_names(name), name.replace("_", " ")
+        entries, said = model._entry_names(name), _singular(name.replace("_", " "))
         if entries is None and values.shape[1] == 1:
             listed.append(Term(capital(said), "", values[:, 0], low[:, 0], high[:, 0], capital(said)))
             continue
         entries = entries or [str(j + 1) for j in range(values.shape[1])]
         by_feature = entries == model._feature_names()
         heads = list(mixture.run.feature_names) if by_feature else entries
-        chosen = (mixture.ranked_features if by_feature else range(len(heads)))[:MOST_FEATURES]
-        left_out |= {len(listed) + j for j in range(len(heads)) if j not in chosen}
-        listed += [
-            Term(column_name(head), said, values[:, j], low[:, j], high[:, j], f"{said} of {head}")
-            for j, head in enumerate(heads)
-        ]
+        kept, d = list(range(len(heads))), mixture.n_features
+        if said == "covariance" and len(heads) == d * d > 1:  # which is symmetric
+            kept = [i * d + j for i in range(d) for j in range(i, d)]
+        chosen = (mixture.ranked_features if by_feature else kept)[:MOST_FEATURES]
+        left_out |= {len(listed) + place for place, j in enumerate(kept) if j not in chosen}
+        for j in kept:
+            first, _, second = heads[j].partition(", ")
+            own = ("variance", first) if said == "covariance" and first == second else (said, heads[j])
+            plain = " ".join(own) if heads[j].startswith("to ") else " of ".join(own)
+            listed.append(Term(column_name(own[1]), own[0], values[:, j], low[:, j], high[:, j], plain))
     return listed, left_out
+
+
+def _singular(said: str) -> str:
+    return f"{said[:-3]}y" if said.endswith("ies") else said.removesuffix("s")
 
 
 def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
@@ -315,7 +323,9 @@ def components_headline(regression: Regression) -> str:
     if ratio >= SHARED:
         times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
         than = "as" if ratio < 1000 else "than"
-        return f"{along} component {steep + 1} is {times} steep {than} component {flat + 1}."
+        moves = "moves" if regression.contrasts[feature] else "is"
+        far = times.replace(" as", " as far") if regression.contrasts[feature] else f"{times} steep"
+        return f"{along} component {steep + 1} {moves} {far} {than} component {flat + 1}."
     if told := _told_apart(regression):
         return told
     if found is None and slopes[steep] * slopes[flat] < 0:

@@ -104,8 +104,8 @@ def probability(of_label: float) -> str:
 def notes(classification: Classification, found: list[LatentClass], n_shown: int) -> list[str]:
     """Explain the table."""
     text = (
-        "<b>One line per latent class</b>, a group of rows that the features separate. It <b>gives</b> the labels with "
-        "these probabilities."
+        "<b>One line per latent class</b>, a group of rows that the features separate. <b>Gives</b> tells how "
+        "probable each label is in it."
     )
     if found[0].speaks is None:
         texts = [text, NO_FEATURES]

@@ -15,7 +15,7 @@ from majorant.report.charts.axes import (
     bottom_title,
     draw_grid,
 )
-from majorant.report.charts.labels import Shelf, shorten, spread, text_width
+from majorant.report.charts.labels import Shelf, free_place, shorten, text_width
 from majorant.report.charts.marks import N_COLOURS, component_class, name_class, radius_for, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Point, Size, figure
@@ -166,7 +166,7 @@ def _outline(canvas: Canvas, outline: NDArray[np.float64], colour: str, x_scale:
 
 def _edge_densities(canvas: Canvas, data: Scatter, k: int, x_scale: Linear, y_scale: Linear, reach: float) -> None:
     """Draw marginal densities of each part above and to the right of the plot, areas proportional to its rows."""
-    base_x, base_y = x_scale.end + 8, y_scale.end - 28
+    base_x, base_y = x_scale.end + 8, y_scale.end - 40
     for values, scale, along_x in ((data.x, x_scale, True), (data.y, y_scale, False)):
         for j, out in densities(values, data.labels, scale, reach, 70).items():
             points = [(s, base_y - h) if along_x else (base_x + h, s) for s, h in out]
@@ -202,18 +202,17 @@ def densities(
 
 
 def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear) -> None:
-    """Write each part's name at the median of its rows, moved vertically where two names would touch."""
-    names = [shorten(data.name(j), 120) for j in parts]
-    xs = [x_scale(float(np.median(data.x[data.labels == j]))) for j in parts]
-    ys = [y_scale(float(np.median(data.y[data.labels == j]))) for j in parts]
-    reach = max(text_width(name, bold=True) for name in names) + 6
-    near = any(abs(a - b) < reach for i, a in enumerate(xs) for b in xs[:i])
-    if near:
-        ys = spread(ys, [18.0] * len(ys), y_scale.end, y_scale.start).tolist()
-    for j, name, x, y in zip(parts, names, xs, ys, strict=True):
+    """Write each part's name at the place nearest to the median of its rows where it covers least."""
+    dots = np.array([[x_scale(x), y_scale(y)] for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)])
+    taken = dots
+    for j in parts:
+        name = shorten(data.name(j), 120)
         half = text_width(name, bold=True) / 2
-        x = min(max(x, x_scale.start + half), x_scale.end - half)
+        low, high = np.array([x_scale.start + half, y_scale.end + 8]), np.array([x_scale.end - half, y_scale.start - 8])
+        x, y = free_place(np.median(dots[data.labels == j], axis=0), np.array([half + 4, 11.0]), taken, low, high)
         canvas.text(x, y + 4, name, f"text-{component_class(j, k)} strong-weight halo", anchor="middle")
+        covered = np.linspace(x - half, x + half, 9)  # by the name, which the next ones avoid as they do rows
+        taken = np.vstack([taken, *([np.column_stack([covered, np.full(9, y)])] * len(data.x))])
 
 
 def headline(partition: Partition) -> str:

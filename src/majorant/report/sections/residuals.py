@@ -375,4 +375,5 @@ def separation_headline(regression: Regression) -> str:
     if clear[least] >= CLEAR:
         return "Every component is well separated from the others."
     rows = f"{numbers.percent(float(clear[least]), 0)} of the rows that may be its own"
-    return f"Component {least + 1} overlaps most with others: {rows} have a responsibility above {CLEAR}."
+    overlaps = "overlaps with the other" if regression.k == 2 else "overlaps most with others"
+    return f"Component {least + 1} {overlaps}: {rows} have a responsibility above {CLEAR}."

@@ -142,7 +142,11 @@ def notes(search: SearchReport, objective: float, dots_for: int, why_certain: st
         f"{CONCLUSION}{why_certain[:1].lower()}{why_certain[1:]}" if why_certain else _conclusion(search),
         *_after_the_starts(search, objective),
         *([f'<span class="quiet">Proved bound: {escaped(search.why_no_bound)}</span>'] if search.why_no_bound else []),
-        *([f'<span class="quiet">{escaped(capital(search.note.rstrip(".")))}.</span>'] if search.note else []),
+        *(
+            []
+            if why_certain or not search.note
+            else [f'<span class="quiet">{escaped(capital(search.note.rstrip(".")))}.</span>']
+        ),
     ]
 
 
@@ -169,7 +173,7 @@ def _how_to_read(search: SearchReport, dots_for: int) -> str:
     unfinished = sum(not s.converged for s in search.starts)
     noun = search.noun
     dot = f"Each dot is one {noun}" if dots_for == 1 else f"Each dot is up to {in_prose(dots_for)} {noun}s"
-    text = f"<b>{dot}</b>, run to convergence."
+    text = f"<b>{dot}</b>, continued to convergence."
     if unfinished:
         were = f"{in_prose(unfinished)} of {in_prose(search.n_starts)} {noun}s"
         text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before converging."
@@ -256,35 +260,30 @@ def excludes_much(search: SearchReport, gap: float) -> bool:
     return gap <= (LOOSE if search.sense == "max" and not search.is_logarithm else TIGHT)
 
 
-def certificate_headline(search: SearchReport, gap: float | None, gap_text: str, proviso: str = "") -> str:
-    """State what the proved bound leaves open, in one sentence.
-
-    `gap_text` is the gap in words, `proviso` a reservation about the bound as the end of a sentence.
-    """
-    so = proviso or ", and that is proved, not estimated"
+def certificate_headline(search: SearchReport, gap: float | None, gap_text: str) -> str:
+    """State what the proved bound leaves open, in one sentence; `gap_text` is the gap in words."""
+    so = ", and that is proved, not estimated"
     if gap is None:
         return "The proved bound is too loose to say how good this fit is."
     if gap == 0:
         return f"No better fit exists{so}."
     within = f"within {gap_text} of the best possible"
     if is_proved(search):
-        return f"This fit is proved optimal: no other is better by more than {gap_text}{proviso}."
+        return f"This fit is proved optimal: no other is better by more than {gap_text}."
     if excludes_much(search, gap):
         return f"This fit is {within}{so}."
     return f"The proved bound is loose: this fit is only known to be {within}."
 
 
-def certificate_notes(
-    search: SearchReport, objective: float, gap: float | None, parts: str, proviso: str = ""
-) -> list[str]:
-    """Explain a bound; `parts` is a solution's parts in words ("three clusters"), `proviso` a reservation about it."""
+def certificate_notes(search: SearchReport, objective: float, gap: float | None, parts: str) -> list[str]:
+    """Explain a bound; `parts` is a solution's parts in words ("three clusters")."""
     if search.proved_bound is None:
         return []
     name = escaped(search.objective_name)
     kind = f"solution with {parts}" if search.bound_on == "solution" else escaped(search.bound_on)
     bound = numbers.bound(search.proved_bound, search.objective_name, objective, search.sense)
     side = "below" if search.sense == "min" else "above"
-    first = f"No {kind} has {article(name)} {name} {side} <b>{bound}</b>{proviso}."
+    first = f"No {kind} has {article(name)} {name} {side} <b>{bound}</b>."
     first += f" The fit reached {numbers.objective(objective, search.objective_name)}."
     if gap == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]
