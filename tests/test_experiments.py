@@ -64,6 +64,14 @@ def test_its_instances(spectral: Any) -> None:
     )
 
 
+def test_gated_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    module = script("gated_lines", monkeypatch)
+    shares = module.main(["--quick", "--only", "figure 1"])["figure 1"]
+    assert shares["moments"] == 1 > shares["random"]
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(shares) == 6
+
+
 def test_latent_prototypes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     module = script("latent_prototypes", monkeypatch)
     results = module.main(["--quick"])
@@ -227,3 +235,4 @@ def test_multiview_topics(multiview: Any) -> None:
     shares = [line.split(": ")[1].split() for line in lines if line.startswith("  topic 1: 0.")]
     assert [len(of_topic) for of_topic in shares] == [5, 5, 10, 10]
     assert any("; disliked " in line for line in lines)
+    assert 0 <= number(lines, "exact ") < number(lines, "corners smoothed ") < 1

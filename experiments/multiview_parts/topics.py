@@ -62,6 +62,10 @@ def of_reviews(run: Run, training: int, fewest: int) -> Iterator[str]:
         tops = {view: top_features(model, view, WORDS) for view in ("liked", "disliked")}
         for k in range(model.rank_):
             yield f"  topic {k + 1}: " + "; ".join(f"{view} {' '.join(top[k])}" for view, top in tops.items())
+    residual = (regressor.predict(train) - score[first]) / regressor.y_scale_
+    smoothed = regressor.supervision_.loss.value_and_slope(residual[:, None], 0.0)[0].mean()
+    exact = np.maximum(np.abs(residual) - regressor.epsilon, 0.0).mean()
+    yield f"harmonium, epsilon_insensitive: mean loss with corners smoothed {smoothed:.3f} and exact {exact:.3f}"
     yield f"topics: {PAPER}"
 
 

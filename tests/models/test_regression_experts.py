@@ -266,6 +266,7 @@ def test_labels_name_the_components() -> None:
         ({"family": "weibull"}, {}, ValueError, "family must be one of"),
         ({"family": "poisson", "bounds": mj.RandomWalk()}, {}, ValueError, "bounds only goes with the plain"),
         ({"family": "poisson", "init": "moments"}, {}, ValueError, "only goes with the plain"),
+        ({"init": "spectral"}, {"gating": np.arange(120.0)}, ValueError, "only goes with the plain"),
     ],
 )
 def test_what_cannot_be_is_said(

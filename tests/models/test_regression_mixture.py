@@ -178,6 +178,42 @@ def test_moments_lead_to_the_truth_where_random_starts_do_not(init: str) -> None
         assert {s.source for s in model.search_.starts} <= {"spectral experts"} or init == "auto"
 
 
+def test_moments_are_not_misled_by_a_gate() -> None:
+    """Weights of the curves change along t."""
+    x, _, coef = curves(8000, 5)
+    random, t = np.random.default_rng(0), x[:, 1:2]
+    state = (t * [2.0, 0.0, -1.0] + random.gumbel(size=(len(t), 3))).argmax(axis=1)
+    y = np.sum(x * coef[state], axis=1) + np.sqrt(0.1) * random.normal(size=len(t))
+
+    def fit(init: Any) -> mj.RegressionMixture:
+        model = mj.RegressionMixture(3, variance="common", fit_intercept=False, init=init, n_init=1, random_state=0)
+        return model.fit(x, y, gating=t)
+
+    truth, moments = fit({"coef": coef}), fit("moments")
+    assert moments.log_likelihood_ >= truth.log_likelihood_ - 1e-6 * abs(truth.log_likelihood_)
+    assert [s.source for s in moments.search_.starts] == ["vanishing polynomial"]
+    assert fit("random").log_likelihood_ < truth.log_likelihood_ - 100
+
+
+def test_moment_starts_with_gating_take_any_rows() -> None:
+    x, y, _ = lines()
+
+    def fit(x: Array, y: Array) -> mj.RegressionMixture:
+        return mj.RegressionMixture(2, init="moments", random_state=0).fit(x, y, gating=np.arange(len(y)) / len(y))
+
+    plain = fit(x, y)
+    np.testing.assert_allclose(fit(x * 1e150, y * 1e-150).log_likelihood_ - 200 * np.log(1e150), plain.log_likelihood_)
+    assert fit(x[::-1], y[::-1]).log_likelihood_ == pytest.approx(plain.log_likelihood_, rel=1e-9)
+    too_wide, noise = np.split(np.random.default_rng(0).normal(size=(60, 31)), [30], axis=1)
+    with pytest.raises(ValueError, match=r"at most 500 products .*; n_components=2 and 31 coef"):
+        fit(too_wide, noise[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # no regular solution on six rows
+        assert np.isfinite(fit(x[:6], y[:6]).coef_).all()
+        assert np.isfinite(fit(x, np.where(y > 0, x[:, 0], -x[:, 0])).coef_).all()  # no noise
+    assert np.isfinite(fit(np.vstack([x, [1e200, 0.0]]), np.append(y, 3.0)).coef_).all()
+
+
 @pytest.mark.parametrize("init", ["moments", "spectral"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_moment_starts_take_any_rows(init: str, fit_intercept: bool) -> None:

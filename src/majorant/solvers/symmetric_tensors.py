@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 @cache
 def index_tuples(d: int, order: int) -> NDArray[np.intp]:
     """Return the non-decreasing tuples of indices, shape (n_entries, order), in lexicographic order."""
-    tuples = np.array(list(combinations_with_replacement(range(d), order)), dtype=np.intp).reshape(-1, order)
+    every = list(combinations_with_replacement(range(d), order))
+    tuples = np.array(every, dtype=np.intp).reshape(len(every), order)
     tuples.flags.writeable = False
     return tuples
 

@@ -104,7 +104,8 @@ class RegressionMixture(CertifiableLines):
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
         "auto": rounds of mixed starts that race, on samples where rows are many.
         "moments" [2]_, "spectral" [1]_: one start from the moments of the data, spectral only for at most as many
-        components as coefficients; where moments leave several open, the one that a few steps of EM make most of.
+        components as coefficients; where moments leave several open, the one that a few steps of EM make most of. With
+        `gating` "moments" finds the polynomial that is zero on all lines, whatever the weights of a row.
         "random": `n_init` lines at random, each to the optimum nearest to it. A dict with
         ``coef``, ``intercept``, ``scale``, ``weights``, ``gating_coef`` and ``gating_intercept`` (all but the first
         optional): that start.

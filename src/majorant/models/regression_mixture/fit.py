@@ -66,7 +66,8 @@ def fit(
     shared = shared_columns(named, model._feature_names(), fit_intercept=model.fit_intercept)
     is_plain = response.has_normal_noise and not shared and trim == 0 and extras.is_empty
     if not is_plain or (isinstance(X, StoredRows) and X.beside_names):
-        _refuse_plain_settings(model)
+        is_gated = extras.gating is not None and replace(extras, gating=None).is_empty
+        _refuse_plain_settings(model, has_moments=response.has_normal_noise and not shared and trim == 0 and is_gated)
     if extras.gating is not None:
         refuse_wide_covariates(extras.gating)
     given = model.init
@@ -146,10 +147,10 @@ def _check_response(response: Response, y: NDArray[np.float64], trials: NDArray[
             )
 
 
-def _refuse_plain_settings(model: Any) -> None:
+def _refuse_plain_settings(model: Any, *, has_moments: bool) -> None:
     asked = [] if isinstance(model.bounds, Tightest | None) else ["bounds"]
     asked += [] if model.beta == 1.0 else ["beta"]
-    if isinstance(model.init, str) and model.init in ("moments", "spectral"):
+    if isinstance(model.init, str) and model.init in ("moments", "spectral")[has_moments:]:
         asked.append(f"init={model.init!r}")
     if asked:
         raise ValueError(
