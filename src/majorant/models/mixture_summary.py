@@ -20,6 +20,8 @@ from majorant.summary import Column, Fact, Facts, Summary, Table, counted, part_
 MOST_SHOWN = 20
 """Components and numbers of each up to which a summary shows estimates."""
 GATING_TITLE = "log odds by covariate"
+FEW_ROWS = 1.5
+"""Rows of a component for each parameter of its own below which they are few: searches then rarely agree."""
 
 
 def mixture_summary(
@@ -27,10 +29,12 @@ def mixture_summary(
     facts: Sequence[Fact] = (),
     components: Sequence[Section] = (),
     scales: Mapping[str, Array] | None = None,
+    own: int | None = None,
+    simpler: str = "",
 ) -> Summary:
     """Summarise the search, the fit with further facts, and each component, in its own blocks if some are given.
 
-    With `scales`, as of `components_block`.
+    With `scales`, as of `components_block`, and `own` and `simpler`, as of `few_rows_sentence`.
     """
     card, k = card_of(model), len(model.weights_)
     left = [Fact("log-likelihood", model.log_likelihood_, 3)]
@@ -46,11 +50,39 @@ def mixture_summary(
     ]
     look_out = ["" if model.regular_ else degenerate_sentence(model), model.separated_]
     look_out += [of_never_together(model.never_together_)]
+    if own is None:
+        density, law = model._density(), model._law_of_fit()
+        own = density.n_parameters(2) - density.n_parameters(1) + getattr(law, "n_covariates", 1)
+    look_out += [few_rows_sentence(model, own, simpler)]
     return Summary(
         f"{card.title}, {counted(k, card.part)}",
         counted(model.n_features_in_, "feature"),
         blocks,
         [text for text in look_out if text],
+    )
+
+
+def few_rows_sentence(model: Any, own: int, simpler: str = "") -> str:
+    """Return that components of a regular solution have few rows for their parameters; empty if none has.
+
+    Parameters
+    ----------
+    model : estimator
+    own : int
+        Parameters of each component alone, its weight among them.
+    simpler : str
+        Which models are smaller, besides those with fewer components.
+    """
+    card, sizes = card_of(model), model.weights_ * model.n_rows_
+    k, n_few = len(sizes), int((sizes < FEW_ROWS * own).sum())
+    if k == 1 or n_few == 0 or not model.regular_:
+        return ""
+    return (
+        f"{n_few} of {k} {plural_of(card.part)} {'has' if n_few == 1 else 'have'} few rows for {own} parameters each, "
+        f"the smallest {sizes.min():.3g}. "
+        "Unless they lie apart from the others, which rows they fit is largely chance: the rows do not carry this "
+        f"model, and another random_state may end elsewhere. Try {card.size_parameter}={max(k - n_few, 1)}{simpler}: "
+        "majorant.select compares them."
     )
 
 

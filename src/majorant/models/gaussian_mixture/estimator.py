@@ -44,9 +44,9 @@ from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, sea
 from majorant.models.gaussian_mixture.words import (
     components_block,
     degeneracy,
-    few_rows_sentence,
     missing_sentence,
     rank_sentences,
+    simpler_types,
     two_valued,
     two_valued_sentence,
 )
@@ -489,6 +489,6 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             parts = components_block(self._mixture(), self._feature_names())
             return Summary("Gaussian mixture, not fitted", counted(self.n_features_in_, "feature"), [parts], [])
         facts = [Fact("a row", self.lower_bound_, 4), Fact("covariances", self._kind.name)]
-        summary = mixture_summary(self, facts, [components_block(self._mixture(), self._feature_names())])
-        few = few_rows_sentence(self._kind, self.rank_, self.weights_ * self.n_rows_) if self.regular_ else ""
-        return replace(summary, look_out=[*summary.look_out, few] if few else summary.look_out)
+        parts, k, d = components_block(self._mixture(), self._feature_names()), len(self.weights_), self.rank_
+        own = 1 + d + self._kind.n_parameters(2, d) - self._kind.n_parameters(1, d)
+        return mixture_summary(self, facts, [parts], own=own, simpler=simpler_types(self._kind, k, d))

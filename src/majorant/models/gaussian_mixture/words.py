@@ -12,12 +12,10 @@ from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.search.contest import TWINS
 from majorant.solvers.covariance_types import COVARIANCES, SPHERICAL, Covariance
-from majorant.solvers.gaussian import Array, Mixture
+from majorant.solvers.gaussian import Mixture
 from majorant.summary import Block, Column, Table, counted, part_columns
 
 MOST_SHOWN = 20
-FEW_ROWS = 1.5
-"""Rows of a component for each parameter of its own below which they are few: searches then rarely agree."""
 
 
 def named(columns: Sequence[int], names: Sequence[str] | None) -> str:
@@ -84,31 +82,10 @@ def degeneracy(regularity: Regularity) -> str:
     return f"component {parts} (of {k}) has {least}"
 
 
-def few_rows_sentence(kind: Covariance, d: int, sizes: Array) -> str:
-    """Return that components have few rows for their parameters, and which models are smaller; empty if none has.
-
-    Parameters
-    ----------
-    kind : Covariance
-    d : int
-        Columns of a covariance.
-    sizes : ndarray of shape (n_components,)
-        In rows.
-    """
-    k, of_covariance = len(sizes), kind.n_parameters(2, d) - kind.n_parameters(1, d)
-    n_parameters = 1 + d + of_covariance
-    n_few = int((sizes < FEW_ROWS * n_parameters).sum())
-    if k == 1 or of_covariance == 0 or n_few == 0:
-        return ""
+def simpler_types(kind: Covariance, k: int, d: int) -> str:
+    """Return which types of covariance have fewer parameters; empty if none has."""
     fewer = [repr(other.name) for other in COVARIANCES.values() if other.n_parameters(k, d) < kind.n_parameters(k, d)]
-    simpler = f", or covariance_type={' or '.join(fewer)}" if fewer else ""
-    return (
-        f"{n_few} of {k} components {'has' if n_few == 1 else 'have'} few rows for {n_parameters} parameters each, the "
-        f"smallest {sizes.min():.3g}. "
-        "Unless they lie apart from the others, which rows they fit is largely chance: the rows do not carry this "
-        f"model, and another random_state may end elsewhere. Try n_components={max(k - n_few, 1)}{simpler}: "
-        "majorant.select compares them."
-    )
+    return f", or covariance_type={' or '.join(fewer)}" if fewer else ""
 
 
 def missing_sentence(rows: StandardRows, is_filled: bool) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from majorant.models.mixture_summary import few_rows_sentence
+from majorant.models.regression_mixture.extras import shared_columns
 from majorant.models.regression_mixture.words import reservations, what_would_admit, why_no_errors
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
@@ -50,6 +52,7 @@ def regression_summary(model: Any) -> Summary:
     ]
     look_out = [text for text in (model.degeneracy_, model.separated_) if text]
     look_out += [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
+    look_out += filter(None, [few_rows_sentence(model, _n_own(model, features))])
     family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"
     weight = "" if np.isclose(model.n_rows_, n, rtol=1e-9) else f" of weight {model.n_rows_:.6g}"
@@ -59,6 +62,14 @@ def regression_summary(model: Any) -> Summary:
         blocks,
         look_out,
     )
+
+
+def _n_own(model: Any, features: list[str]) -> int:
+    """Return the number of parameters of each component alone: weight or gate, coefficients, noise."""
+    shared = shared_columns(model.shared or (), features, fit_intercept=model.fit_intercept)
+    has_noise = model._response.has_dispersion and model.variance != "common"
+    own = len(features) + int(model.fit_intercept) - len(shared) + int(has_noise)
+    return own + 1 + int(model.gating_coef_.shape[1])
 
 
 def _linear(model: Any, intercept: Any, names: list[str], coef: Any, role: str = "features") -> list[Column]:
