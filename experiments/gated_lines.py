@@ -77,7 +77,12 @@ def fits(setting: str, n: int, instance: int) -> dict[str, list[tuple[float, flo
         for seed, init in enumerate(inits):
             began = time.process_time()
             model = RegressionMixture(
-                CURVES.k, init=init, n_init=1, variance="common", fit_intercept=False, random_state=seed
+                CURVES.k,
+                init=init,
+                n_init=1 if init == "random" else "auto",
+                variance="common",
+                fit_intercept=False,
+                random_state=seed,
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # random starts may leave a component without rows

@@ -140,7 +140,12 @@ class Instance:
     def em(self, init: Any) -> Fit:
         """EM from a start of this kind; the features hold the constant."""
         model = RegressionMixture(
-            self.k, init=init, n_init=1, variance="common", fit_intercept=False, random_state=self.seed
+            self.k,
+            init=init,
+            n_init=1 if init == "random" else "auto",
+            variance="common",
+            fit_intercept=False,
+            random_state=self.seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # random starts may end where a component has no rows
