@@ -305,9 +305,9 @@ def test_the_report_has_a_table_of_estimates_and_intervals(model_class: Any) -> 
     for k, letter in [(0, "a"), (1, "b")]:
         j = "abcde".index(letter)
         expected = [model.probabilities_[k, j], low[k, j], high[k, j]]
-        assert shown[f"probabilities of {letter}", str(k + 1)] == expected
+        assert shown[f"probability of {letter}", str(k + 1)] == expected
         assert shown["Weight", str(k + 1)][0] == model.weights_[k]
-    assert np.isnan(low[:, 4]).all() and np.isnan(shown["probabilities of e", "1"][1:]).all()
+    assert np.isnan(low[:, 4]).all() and np.isnan(shown["probability of e", "1"][1:]).all()
     page = made.html.partition('id="estimates"')[2].partition("<textarea")[0]
     assert "<i>d</i>" in page and "<i>e</i>" not in page  # constant: it tells components apart in no way
 
