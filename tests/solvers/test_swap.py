@@ -239,7 +239,8 @@ def test_stops_when_perturbations_lead_back() -> None:
 def test_can_be_interrupted_between_pieces() -> None:
     seen: list[float] = []
 
-    def stop(best: float) -> None:
+    def stop(source: str, objective: float, best: float) -> None:
+        assert source == "k-means++" and objective >= best
         seen.append(best)
         if len(seen) == 2:
             raise KeyboardInterrupt

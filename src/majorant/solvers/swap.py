@@ -93,8 +93,8 @@ def swap_search(
     max_passes: int = 1000,
     # whether points and centres have length one: centres are then the directions of sums, in place of means
     on_sphere: bool = False,
-    # called with the best objective after every descent from seeds and after every perturbation
-    callback: Callable[[float], None] | None = None,
+    # called after every descent with its kind, its final objective and the best one
+    callback: Callable[[str, float, float], None] | None = None,
 ) -> SwapResult:
     """Search for the k centres of least weighted sum of squared distances.
 
@@ -157,7 +157,7 @@ def swap_search(
                 returns += found < best * (1 + SAME)
                 search.restore()
             if callback is not None:
-                callback(best)
+                callback(*optima[-1], best)
     if is_stopped():
         search.restore()
     is_settled = False
@@ -174,8 +174,6 @@ def swap_search(
     search.write_centres(centres)
     search.write_labels(labels)
     steps += _falling([search.objective], steps[-1])
-    if callback is not None:
-        callback(search.objective)
     return SwapResult(
         centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima, is_settled=is_settled
     )

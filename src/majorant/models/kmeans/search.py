@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from majorant._cells import refuse_what_is_no_number
-from majorant._progress import report_start, tell
+from majorant._progress import report_start
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
 from majorant.data.directions import unit_rows
@@ -85,12 +86,17 @@ class Search:
 
     def _by_swaps(self, rows: Rows, data: Chunks, random: np.random.RandomState) -> Best:
         """Return the best of a swap search; records hold every descent, those after perturbations too."""
-        measure, records = rows.measure, list[StartRecord]()
+        measure, numbers = rows.measure, count(1)
         points = measure.points.toarray() if sparse.issparse(measure.points) else measure.points
         best = self._exact(points, measure.weights)
         if best is not None:
             return Best(self._after_swaps(rows, data, best), tuple(ends_of(best)))
         n_init = self.model.n_init
+
+        def told(source: str, objective: float, lowest: float) -> None:
+            shown, best_shown = objective * self.unit, lowest * self.unit
+            report_start(next(numbers), source, shown, "no swap helps", self.model.verbose, best_shown)
+
         best = swap_search(
             points,
             measure.weights,
@@ -100,14 +106,9 @@ class Search:
             n_starts=None if n_init == "auto" else int(n_init),
             max_passes=self.model.max_iter,
             on_sphere=self.model.metric == "cosine",
-            callback=lambda objective: tell("", objective * self.unit),
+            callback=told,
         )
-        for record in ends_of(best):
-            state = "no swap helps" if record.converged else "cut short"
-            records.append(record)
-            shown, best_shown = record.objective * self.unit, best.objective * self.unit
-            report_start(len(records), record.source, shown, state, self.model.verbose, best_shown)
-        return Best(self._after_swaps(rows, data, best), tuple(records))
+        return Best(self._after_swaps(rows, data, best), tuple(ends_of(best)))
 
     def _exact(self, points: NDArray[Any], weights: NDArray[np.float64]) -> SwapResult | None:
         """Return the best of all solutions where the points lie on a line, and are not too many."""
