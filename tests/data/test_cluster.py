@@ -111,7 +111,7 @@ class TestFits:
         assert_same_fit(expected[name], model)
         assert not hasattr(model, "feature_names_in_")  # rows of numpy may be predicted without a warning
 
-    @pytest.mark.parametrize(("name", "at"), [("walk", 4), ("gaussian", 4)])
+    @pytest.mark.parametrize(("name", "at"), [("walk", 4), ("gaussian", 3)])
     def test_a_worker_that_is_killed(
         self, at: int, name: str, expected: dict[str, Any], client: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
