@@ -480,3 +480,13 @@ def test_the_page_warns_of_what_the_screen_does() -> None:
         assert f"<b>Warning:</b> {model.separated_}" in page.html and page.html.count("separates components") == 1
         assert model.separated_ in model.summary().look_out
     assert lines.separated_.startswith("Gating by side: right against left separates")
+
+
+def test_the_page_warns_of_few_rows() -> None:
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(30, 3))
+    y = x[:, 0] * np.where(draws.random(30) < 0.5, 3, -3) + 0.3 * draws.normal(size=30)
+    model = mj.RegressionMixture(4, random_state=0).fit(x, y)
+    assert model.regular_
+    said = next(said for said in model.summary().look_out if "few rows for 6 parameters each" in said)
+    assert model.report(x, y).html.count(said) == 1

@@ -81,8 +81,7 @@ def few_rows_sentence(model: Any, own: int, simpler: str = "") -> str:
         f"{n_few} of {k} {plural_of(card.part)} {'has' if n_few == 1 else 'have'} few rows for {own} parameters each, "
         f"the smallest {sizes.min():.3g}. "
         "Unless they lie apart from the others, which rows they fit is largely chance: the rows do not carry this "
-        f"model, and another random_state may end elsewhere. Try {card.size_parameter}={max(k - n_few, 1)}{simpler}: "
-        "majorant.select compares them."
+        f"model, and another random_state may end elsewhere. Try fewer {plural_of(card.part)}{simpler}."
     )
 
 

@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import ndtri
 
 from majorant.energy import posterior
+from majorant.models.regression_mixture.words import what_would_admit
 from majorant.report.html import column_name, escaped
 from majorant.report.measures.mixture import Memberships
 from majorant.results.selection import CRITERIA
@@ -207,8 +208,9 @@ class Regression(Memberships):
     @property
     def warnings(self) -> Sequence[str]:
         """Without what a section says of a solution that was left out."""
-        separated = self.run.estimator.separated_
-        return [separated] if separated else []
+        model = self.run.estimator
+        told = "" if model.excluded_ is None else what_would_admit(model.excluded_, model.max_sigma_ratio)
+        return [said for said in super().warnings if said != told]
 
     @property
     def has_groups(self) -> bool:
