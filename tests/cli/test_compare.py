@@ -199,3 +199,14 @@ def test_bags_are_not_matched_with_rows(majorant: Majorant, blobs: Path) -> None
 def test_what_sets_an_objective_is_a_parameter(model: str) -> None:
     card = known_models()[model]
     assert set(card.objective_set_by) <= set(ESTIMATORS[model]().get_params(deep=False))
+
+
+def test_what_weights_depend_on_is_told(majorant: Majorant, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    pl.DataFrame({"x": rows[:, 0], "y": rows[:, 1]}).write_csv(tmp_path / "t.csv")
+    for name, gating in (("plain", []), ("gated", ["--gating", "x"])):
+        settings = ["--set", "n_init=2", "--no-report", "--out", name]
+        run = majorant("fit", "regression-mixture", "t.csv", "--formula", "y ~ 1", "--k", "2", *gating, *settings)
+        assert run.status == 0
+    line = next(line for line in majorant("compare", "plain", "gated").out.splitlines() if "features" in line)
+    assert line.split("  ")[-1].strip() == "y ~ 1, weights by x" and "y ~ 1  " in line

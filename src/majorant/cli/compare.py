@@ -130,13 +130,14 @@ def _table(first: Side, second: Side) -> Table:
 
 def _facts(side: Side) -> dict[str, str]:
     card, search, columns = card_of(side.estimator), side.estimator.search_, side.recipe.columns
-    formula = getattr(side.estimator, "formula_", None)
+    formula, gating = getattr(side.estimator, "formula_", None), getattr(side.estimator, "gating_names_in_", None)
+    features = str(len(columns.features)) if formula is None else formula.text
     name = search.objective_name
     facts = {
         "model": card.title,
         "size": side.size,
         "table": side.recipe.table_name,
-        "features": str(len(columns.features)) if formula is None else formula.text,
+        "features": f"{features}, weights by {listed(gating)}" if gating else features,
         "standardised": "no" if side.recipe.standardisation is None else "yes",
         name: objective_format(name, [side.objective]).text(side.objective),
     }
