@@ -214,17 +214,14 @@ def wine() -> Any:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_n_init_makes_so_many_searches_of_which_the_first_is_the_default(seed: int) -> None:
-    one, by_default, four = (fit(wine(), 3, n_init=n, random_state=seed) for n in (1, "auto", 4))
-    assert_equal_fits(one, by_default)
-    n = one.search_.n_starts
-    assert four.search_.starts[:n] == one.search_.starts
-    assert (
-        four.search_.n_starts - four.search_.n_perturbations >= 4
-        and four.search_.n_perturbations > one.search_.n_perturbations
+def test_starts_are_those_of_fewer_and_more(seed: int) -> None:
+    """The same seed makes the same first starts, so that more of them end no worse."""
+    few, many = (fit(wine(), 3, covariance_type="tied", n_init=n, random_state=seed) for n in (2, 8))
+    assert [s.source for s in few.search_.starts] == [s.source for s in many.search_.starts][:2]
+    np.testing.assert_allclose(
+        [s.objective for s in few.search_.starts], [s.objective for s in many.search_.starts][:2], rtol=1e-9
     )
-    assert four.log_likelihood_ >= one.log_likelihood_
-    assert "24 starts and" in one.search_.note and "96 starts and" in four.search_.note
+    assert many.log_likelihood_ >= few.log_likelihood_ - 1e-6
 
 
 @pytest.mark.parametrize("n_init", [20, 50])

@@ -194,11 +194,11 @@ def test_the_report_speaks_of_classes(tmp_path: Path) -> None:
     page = report_of(mixed(150)[0], tmp_path, "1:2")
     assert "number of classes" in page and "lasss" not in page
     told = (tmp_path / "run" / "tables" / "criterion.csv").read_text()
-    criteria = "AIC,BIC,SABIC,CAIC,ICL,Entropy R\u00b2,Smallest class"
+    criteria = "AIC,BIC,SABIC,CAIC,ICL,Entropy R\u00b2,Smallest"
     assert told.startswith(f"Classes,Log-likelihood,Parameters,{criteria},Starts,At the best\n")
     section = page.split('<section id="criterion"')[1].split("</section>")[0]
     heads = re.findall(r"<th[^>]*>([^<]*)</th>", section.split("<tbody>")[0])
-    shown = ["Classes", "Log-likelihood", "Parameters", "AIC", "BIC", "Entropy R\u00b2", "Smallest class"]
+    shown = ["Classes", "Log-likelihood", "Parameters", "AIC", "BIC", "Entropy R\u00b2", "Smallest"]
     assert heads == shown and "The copies below the table hold every criterion" in section
 
 

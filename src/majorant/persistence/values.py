@@ -86,10 +86,13 @@ def check_estimates(estimator: Any) -> None:
 
 
 def _check_columns(estimator: Any) -> None:
-    """Refuse a number of columns that is none, has other names, or is larger than there are numbers in all."""
+    """Refuse numbers of rows or columns that are none, and columns that have other names or outnumber all estimates."""
     n, names = estimator.n_features_in_, getattr(estimator, "feature_names_in_", None)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise SavedModelError(f"its n_features_in_ is {n!r}, and a whole number from 1")
+    n_rows = getattr(estimator, "n_rows_", 1)
+    if not isinstance(n_rows, int | float | np.number) or not 0 < n_rows < np.inf:
+        raise SavedModelError(f"its n_rows_ is {n_rows!r}, and a positive number")
     if n > sum(value.size for value in vars(estimator).values() if isinstance(value, np.ndarray)):
         raise SavedModelError(f"its n_features_in_ is {n}, and it has not that many estimates")
     if names is not None and np.shape(names) != (n,):
