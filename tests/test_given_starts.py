@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -108,3 +109,15 @@ def test_starts_on_a_sample_are_each_continued() -> None:
     rows = np.random.default_rng(0).normal(size=(30_000, 2)) + np.repeat([[0.0], [9.0], [30.0]], 10_000, axis=0)
     search = mj.GaussianMixture(3, n_init=6, random_state=0).fit(rows).search_
     assert search.n_starts == 6
+
+
+def test_a_converged_search_is_not_called_cut_short() -> None:
+    """The last run, on all rows, has steps of its own where the best of the search had enough."""
+    model = mj.GaussianMixture(2, effort="fast", max_iter=60, random_state=0).fit(X)
+    assert model.converged_
+    for max_iter in range(20, 60, 4):
+        fitted = mj.GaussianMixture(2, effort="fast", max_iter=max_iter, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best = fitted.fit(X).search_
+        assert fitted.converged_ or not all(start.converged for start in best.starts)

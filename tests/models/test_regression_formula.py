@@ -280,3 +280,11 @@ def test_the_summary_names_gating_columns_however_they_came() -> None:
         assert {f"gating {name}" for name in said} <= set(tables["intervals"]["parameter"])
         known = None if names == ["1"] else names
         assert known == (None if model.gating_names_in_ is None else model.gating_names_in_.tolist())
+
+
+def test_a_level_that_all_lines_share_is_summarised() -> None:
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame({"x": draws.normal(size=80), "sex": draws.choice(["F", "M"], size=80)})
+    table["y"] = table.x * np.where(draws.random(80) < 0.5, 2, -2) + (table.sex == "M") + 0.1 * draws.normal(size=80)
+    model = mj.RegressionMixture.from_formula("y ~ x + sex", table, n_components=2, shared=["sex[T.M]"], random_state=0)
+    assert np.ptp(model.coef_[:, 1]) == 0 and "M" in str(model.summary())

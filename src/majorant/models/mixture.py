@@ -321,7 +321,6 @@ class MixtureEstimator(FittedMixture):
         return contest, replace(found, records=()) if is_single else found
 
     def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
-        """Search."""
         return contest, Race(contest, self.verbose).find(draws)
 
     @property
@@ -379,7 +378,8 @@ class MixtureEstimator(FittedMixture):
                 end = solution = self._minimised(on, self.bounds, start)
                 self.trace_ = solution.trace
             return Ends(end.theta, on.seen(end.theta), np.array([end.n_iter]), np.array([end.converged]))
-        tol, max_iter = self._tolerance, max(int(self.max_iter) - is_of_all * found.best.n_iter, 0)
+        used = is_of_all * (not found.best.converged) * found.best.n_iter
+        tol, max_iter = self._tolerance, max(int(self.max_iter) - used, 0)
         entry = entered(loop="mixture", start=start, rows=on.data.n_units, tol=tol, max_iter=max_iter)
         ends = descend(on, start, tol=tol, max_iter=max_iter, entry=entry)
         path = [unit * value for value in found.best.path] if is_of_all else []

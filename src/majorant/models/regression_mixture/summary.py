@@ -52,7 +52,7 @@ def regression_summary(model: Any) -> Summary:
     ]
     look_out = [text for text in (model.degeneracy_, model.separated_) if text]
     look_out += [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
-    look_out += filter(None, [few_rows_sentence(model, _n_own(model, features))])
+    look_out += filter(None, [few_rows_sentence(model, _n_own(model, model._feature_names()))])
     family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"
     weight = "" if np.isclose(model.n_rows_, n, rtol=1e-9) else f" of weight {model.n_rows_:.6g}"
