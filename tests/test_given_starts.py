@@ -121,3 +121,12 @@ def test_a_converged_search_is_not_called_cut_short() -> None:
             warnings.simplefilter("ignore")
             best = fitted.fit(X).search_
         assert fitted.converged_ or not all(start.converged for start in best.starts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_starts_that_were_not_raced_are_not_said_to_be(seed: int) -> None:
+    rows = np.random.default_rng(4).normal(size=(60, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = mj.GaussianMixture(6, n_init=2, random_state=seed + 3).fit(rows).search_
+    assert "were compared" not in search.note and not any(search.raced)

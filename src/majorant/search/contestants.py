@@ -193,7 +193,7 @@ def best_of(found: Sequence[Found[Theta]]) -> Found[Theta]:
         records += one.records if is_like else ()
         n_degenerate += one.n_degenerate + (0 if is_like else len(one.records))
     n_starts, n_perturbed = (sum(n) for n in zip(*(one.raced for one in found), strict=True))
-    note = raced_note(n_starts, n_perturbed)
+    note = raced_note(n_starts, n_perturbed) if n_starts else best.note
     return replace(best, records=tuple(records), note=note, n_degenerate=n_degenerate, raced=(n_starts, n_perturbed))
 
 
