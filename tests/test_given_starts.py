@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +67,7 @@ def test_every_model_with_a_warm_start_is_tried() -> None:
     assert {cls for cls in ESTIMATORS if "warm_start" in make(cls).get_params()} == {cls for cls, *_ in WARM}
 
 
-SEARCHED: dict[str, Callable[..., Any]] = {
+FITTED: dict[str, Callable[..., Any]] = {
     "KMeans": lambda **settings: mj.KMeans(3, random_state=0, **settings).fit(X),
     "KMeans within sizes": lambda **settings: mj.KMeans(3, size_min=15, random_state=0, **settings).fit(X),
     "KMeans by cosines": lambda **settings: mj.KMeans(3, metric="cosine", random_state=0, **settings).fit(X),
@@ -80,29 +81,55 @@ SEARCHED: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("model", SEARCHED)
+@pytest.mark.parametrize("model", FITTED)
 @pytest.mark.parametrize("n_init", [1, 4])
 def test_so_many_starts_and_nothing_else(model: str, n_init: int) -> None:
-    search = SEARCHED[model](n_init=n_init).search_
+    search = FITTED[model](n_init=n_init).search_
     assert search.n_starts == n_init and search.n_perturbations == 0 and not any(search.raced)
     assert all(start.converged for start in search.starts)
-    auto = SEARCHED[model]().search_
+    auto = FITTED[model]().search_
     gain = (search.best - auto.best) * (1 if search.sense == "max" else -1)
     assert gain <= search.tolerance  # a search is no worse than its first starts
 
 
-@pytest.mark.parametrize("model", SEARCHED)
+@pytest.mark.parametrize("model", FITTED)
 def test_a_search_of_more_effort_makes_more_runs(model: str) -> None:
-    n_runs = [len(SEARCHED[model](effort=effort).search_.starts) for effort in ("fast", "default", "best")]
+    n_runs = [len(FITTED[model](effort=effort).search_.starts) for effort in ("fast", "default", "best")]
     assert n_runs[0] <= n_runs[1] <= n_runs[2] and n_runs[0] < n_runs[2]
     with pytest.raises(ValueError, match="effort must be one of"):
-        SEARCHED[model](effort="tight")
+        FITTED[model](effort="tight")
 
 
-def test_starts_take_no_more_steps_than_they_may() -> None:
-    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2"):
-        model = mj.GaussianMixture(2, n_init=3, max_iter=2, random_state=0).fit(X)
-    assert [start.n_iter for start in model.search_.starts] == [2, 2, 2]
+@pytest.mark.parametrize("max_iter", [1, 6, 30])
+@pytest.mark.parametrize("n_init", [3, "auto"])
+@pytest.mark.parametrize("model", [name for name in FITTED if "KMeans" not in name])
+def test_runs_take_no_more_steps_than_they_may(model: str, n_init: int | str, max_iter: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = FITTED[model](n_init=n_init, max_iter=max_iter)
+    assert all(start.n_iter <= max_iter for start in fitted.search_.starts)
+    assert fitted.converged_ or fitted.n_iter_ <= max_iter
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.parametrize("n_init", [1, 2, 10])
+def test_starts_that_end_degenerate_are_counted(n_init: int, seed: int) -> None:
+    rows = np.random.default_rng(seed).normal(size=(60, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search = mj.GaussianMixture(6, n_init=n_init, random_state=seed).fit(rows).search_
+    left_out = re.search(r"(\d+) of (\d+) runs ended at degenerate solutions", search.note)
+    assert search.n_starts + (int(left_out[1]) if left_out else 0) == n_init
+    assert all(start.converged for start in search.starts)
+
+
+def test_lines_that_end_degenerate_are_counted() -> None:
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(240, 1))
+    y = np.where(draws.random(240) < 0.5, 2, -2) * x[:, 0] + 0.1 * draws.normal(size=240)
+    search = mj.RegressionMixture(3, n_init=9, random_state=0).fit(x, y).search_
+    left_out = re.search(r"(\d+) of 9 runs ended at degenerate solutions", search.note)
+    assert left_out is not None and search.n_starts + int(left_out[1]) == 9
 
 
 def test_starts_on_a_sample_are_each_continued() -> None:

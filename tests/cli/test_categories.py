@@ -101,3 +101,14 @@ def test_what_is_said_of_levels_names_columns_of_the_table(majorant: Majorant, t
     assert 'values are missing in 1 row of t.parquet, in "sex". Fill them in, leave those columns out' in refused.words
     told = majorant(*FIT, "--categorical", "one-hot", "--drop-missing").out
     assert 'empty cells: 1 in "sex"' in told and "says what" not in told
+
+
+def test_text_of_one_value_is_left_out_of_contrasts_and_said_to_be(majorant: Majorant) -> None:
+    draws = np.random.default_rng(0)
+    x, noise = draws.normal(size=60), draws.normal(size=60)
+    pl.DataFrame({"x": x, "sex": ["F"] * 60, "y": np.where(draws.random(60) < 0.5, x, -x) + 0.1 * noise}).write_csv(
+        "t.csv"
+    )
+    settings = ["--categorical", "one-hot", "--k", "2", "--set", "n_init=2", "--no-report", "--out", "run"]
+    answer = majorant("fit", "regression-mixture", "t.csv", "--target", "y", *settings)
+    assert answer.status == 0 and "left out, text, one value: sex" in " ".join(answer.out.split())

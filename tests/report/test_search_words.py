@@ -89,7 +89,7 @@ def test_conclusion(objectives: list[float], said: str) -> None:
             "Of one start and four perturbations, one perturbation reached this optimum; "
             "it may not be the best there is.",
             "two perturbations after the best solution was found gave nothing better. "
-            "It was found only once, so it may not be the best; <code>effort='best'</code> searches longer",
+            "It was found only once, so it may not be the best; <code>effort='best'</code> searches longest",
             "four perturbations after",
         ),
         (

@@ -82,7 +82,7 @@ def test_only_perturbations_after_the_best_led_no_further() -> None:
     found = searched(-2073.05, -2056.18, -2040.99, -2064.38, -2055.78)
     assert luck_sentence(found) == (
         "2 perturbations after the best optimum was found gave nothing better. "
-        "It was found only once and may not be the best; effort='best' searches longer."
+        "It was found only once and may not be the best; effort='best' searches longest."
     )
     assert "best found by 1 perturbation, second 14.790 lower" in " ".join(text(found).split())
     assert best_sentences(found) == [

@@ -47,8 +47,8 @@ class Categories:
             if isinstance(column.dtype, pl.Enum):
                 levels[name] = column.dtype.categories.to_list()
                 ordered.append(name)
-            elif becomes_numbers(column, how):
-                levels[name] = text_levels(column)
+            elif becomes_numbers(column, how) and len(found := text_levels(column)) > are_contrasts:
+                levels[name] = found
         return cls(levels, tuple(ordered), are_contrasts)
 
     def names(self, name: str) -> list[str]:

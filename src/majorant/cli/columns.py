@@ -66,7 +66,7 @@ def _notes(column: pl.Series, *, is_left_out: bool) -> list[str]:
         return (
             [f"text, {NAMES_ROWS if n_levels == len(known) else 'another in almost every row'}"]
             if (n_levels > max(20, 0.9 * len(known)))
-            else ["text"]
+            else ["text" if n_levels != 1 else "text, one value"]
         )
     if is_left_out or column.dtype == pl.Boolean:
         return []

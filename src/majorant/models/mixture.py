@@ -64,7 +64,8 @@ class MixtureEstimator(FittedMixture):
     n_init : "auto" or int, default="auto"
         "auto" searches, or with `bounds` or `beta` makes six starts. A number is that of starts, and nothing else.
     effort : {"fast", "default", "best"}, default="default"
-        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
+        How long a search goes on: one round of starts; until the best solution keeps coming back; up to five times
+        as long.
     beta : float, default=1.0
         Inverse temperature of the responsibilities; at infinity rows belong to one component (classification EM).
     bounds : bound policy, optional
@@ -446,13 +447,8 @@ class MixtureEstimator(FittedMixture):
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
         """Return what was searched, in words."""
-        if not found.n_degenerate:
-            return found.note
-        n_runs = found.n_degenerate + len(found.records)
-        told = f" A solution was left out: {found.excluded.degenerate}." if found.excluded and self.regular_ else ""
-        return (
-            f"{found.note} {found.n_degenerate} of {n_runs} runs ended at degenerate solutions and are excluded.{told}"
-        )
+        is_told = found.n_degenerate and found.excluded and self.regular_
+        return f"{found.told} A solution was left out: {found.excluded.degenerate}." if is_told else found.told
 
     def _warnings(self, contest: Any) -> list[str]:
         """Return the warnings of the fit."""

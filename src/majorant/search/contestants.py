@@ -172,6 +172,13 @@ class Found(Generic[Theta]):
     n_degenerate: int = 0  # number of runs that ended at degenerate solutions, if there are regular ones
     raced: tuple[int, int] = (0, 0)  # numbers of starts and perturbations that began
 
+    @property
+    def told(self) -> str:
+        """The note, and how many runs were left out as degenerate."""
+        n_runs = self.n_degenerate + len(self.records)
+        left_out = f"{self.n_degenerate} of {n_runs} runs ended at degenerate solutions and are excluded."
+        return f"{self.note} {left_out}".strip() if self.n_degenerate else self.note
+
 
 def found_of(runs: Sequence[Run[Theta]]) -> Found[Theta]:
     """Return the result of runs without a race: the best, and the ends of others as regular as it."""
@@ -193,7 +200,7 @@ def best_of(found: Sequence[Found[Theta]]) -> Found[Theta]:
         records += one.records if is_like else ()
         n_degenerate += one.n_degenerate + (0 if is_like else len(one.records))
     n_starts, n_perturbed = (sum(n) for n in zip(*(one.raced for one in found), strict=True))
-    note = raced_note(n_starts, n_perturbed) if n_starts else best.note
+    note = raced_note(n_starts, n_perturbed)
     return replace(best, records=tuple(records), note=note, n_degenerate=n_degenerate, raced=(n_starts, n_perturbed))
 
 

@@ -81,7 +81,7 @@ class Plan:
         """Return the plan of so many starts, each run to convergence, without perturbations; "auto" changes nothing."""
         if isinstance(n_init, str):
             return self
-        one_round = replace(self, least_rounds=1, most_rounds=1, n_beyond=0)
+        one_round = replace(self, least_rounds=1, most_rounds=1, n_beyond=0, keeps_barren=False)
         return replace(one_round, n_starts=n_init, n_made=0, race=(), tells_all=True)
 
     def at(self, effort: Effort) -> Plan:

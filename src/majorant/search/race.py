@@ -143,7 +143,7 @@ class Race(Generic[Theta]):
         """Race by successive halving: a few steps for all, more for the best, to the end for some."""
         contest, plan = self.contest, self.contest.plan
         for number, (n_steps, n_kept) in enumerate(heats):
-            runs = contest.run(rows, runs, min(n_steps, contest.max_iter), ROUGH if number else FIRST)
+            runs = contest.run(rows, runs, min(n_steps, self._left(runs)), ROUGH if number else FIRST)
             tell(f"{self._n_started + self._n_perturbed} starts and perturbations begun")
             runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
             if self._is_barren:  # the likeliest may all be about to collapse, and what has collapsed stays so
@@ -163,37 +163,40 @@ class Race(Generic[Theta]):
                 self._keep(self._finished(rows, self._worth_following(runs[:1])))
                 runs = runs[1:]
             return self._finished(rows, self._worth_following(runs))
-        runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
+        runs = sorted(contest.run(rows, runs, self._left(runs), FIRST), key=lambda run: run.rank)
         kept = self._met(runs, len(runs) if plan.tells_all else 3)
         return contest.run(contest.whole, kept, contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Finish runs, except those too far behind: a run gains less in future than in its last steps."""
-        contest, rest, ends, left = self.contest, self.contest.max_iter, runs, list[Run[Theta]]()
+        contest, plan, ends, left = self.contest, self.contest.plan, runs, list[Run[Theta]]()
         for n_steps in BARREN if self._is_barren else FINISHING:
             runs, lost = self._standing(ends)
             left += lost
-            ends = contest.run(rows, runs, min(n_steps, rest), contest.tol)
-            rest -= min(n_steps, rest)
+            ends = contest.run(rows, runs, min(n_steps, self._left(runs)), contest.tol)
         best = min([self._limit, *(end.objective for end in ends if end.is_regular)])
-        if np.isinf(best) and contest.plan.keeps_barren:  # none counts: what is kept in the end is followed then
+        if np.isinf(best) and plan.keeps_barren:  # none counts: what is kept in the end is followed then
             return left + ends
         n_done = sum(_n_starts(run) for run in (*self._finals, *(end for end in ends if end.converged)))
         unfinished = []
         for run, end in zip(runs, ends, strict=True):
             may_lead = end.objective - (run.objective - end.objective) < best
-            is_due = contest.plan.tells_all or (_n_starts(end) and n_done < LEAST_STARTS)
+            is_due = plan.tells_all or (_n_starts(end) and n_done < LEAST_STARTS)
             if not end.converged and (may_lead or is_due):
                 unfinished.append(end)
                 n_done += _n_starts(end)
         unfinished, lost = self._standing(unfinished)
-        if np.isinf(best):  # only the likeliest of those that do not count is followed to its end
+        if np.isinf(best) and not plan.tells_all:  # only the likeliest is followed to its end
             known = min((run.objective for run in self._degenerate), default=np.inf)
             unfinished.sort(key=lambda end: end.objective)
             n_followed = sum(end.objective < known - self._same(known) for end in unfinished[:1])
             unfinished, lost = unfinished[:n_followed], unfinished[n_followed:]
-        finished = contest.run(rows, unfinished, rest, contest.tol)
+        finished = contest.run(rows, unfinished, self._left(unfinished), contest.tol)
         return [end for end in ends if end.converged] + left + lost + finished
+
+    def _left(self, runs: list[Run[Theta]]) -> int:
+        """Return how many steps runs that began together may still take."""
+        return max(self.contest.max_iter - max((run.n_iter for run in runs), default=0), 0)
 
     @property
     def _is_barren(self) -> bool:

@@ -76,7 +76,7 @@ def luck_sentence(search: SearchReport) -> str:
     if search.certain:
         return search.certain
     if search.n_starts == 1 and search.raced_in_words:
-        return f"Of {search.raced_in_words}, only the best was run to convergence; effort='best' searches longer."
+        return f"Of {search.raced_in_words}, only the best was run to convergence; effort='best' searches longest."
     if search.n_starts == 1:
         rest = ": whether another would end better is unknown" if search.proved_bound is None else ""
         return f"Only one start was run to convergence{rest}."
@@ -100,7 +100,7 @@ def _perturbation_sentence(search: SearchReport) -> str:
     else:
         said = "No perturbation of the best optimum was run to convergence."
     return (
-        f"{said} It was found only once and may not be the best; effort='best' searches longer."
+        f"{said} It was found only once and may not be the best; effort='best' searches longest."
         if search.is_chance_find
         else said
     )

@@ -132,7 +132,8 @@ class GaussianContest(MixtureContest):
                 return log_likelihood_of(*at, least=least, has_matrices=has_matrices)
 
             made = sorted(made, key=likelihood, reverse=True)[:n]
-        return first + self._begun(self.on(rows), [name for name, _ in made], [one_hot(q, k).T for _, q in made])
+        begun = first + self._begun(self.on(rows), [name for name, _ in made], [one_hot(q, k).T for _, q in made])
+        return begun[:n] if self.plan.tells_all else begun
 
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator

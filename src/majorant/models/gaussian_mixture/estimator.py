@@ -128,7 +128,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         solutions; fewer where rows times parameters are over 2,000,000; `n_init` of these partitions if it is a number.
         Otherwise EM from starts of this kind.
     effort : {"fast", "default", "best"}, default="default"
-        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
+        How long a search goes on: one round of starts; until the best solution keeps coming back; up to five times
+        as long.
     weights_init, means_init, precisions_init : array-like, optional
         A start, or a part of one, in the shapes of ``weights_``, ``means_`` and ``precisions_``.
     beta : float, default=1.0

@@ -99,7 +99,8 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
     n_init : "auto" or int, default="auto"
         "auto" searches. A number is that of independent starts, each run to convergence, and nothing else.
     effort : {"fast", "default", "best"}, default="default"
-        How long a search goes on: one round of starts; until perturbations find nothing better; five times as long.
+        How long a search goes on: one round of starts; until perturbations find nothing better; up to five
+        times as long.
     warm_start : bool, default=False
         Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
     random_state : int, RandomState instance or None, default=None

@@ -65,7 +65,7 @@ def sized_search(
     Descents begin at starts, then at perturbations of the best. The heaviest cluster comes first, unless centres were
     given.
     """
-    measure, effort, reached = rows.measure, model.effort, list[float]()
+    measure, effort, is_auto, reached = rows.measure, model.effort, model.n_init == "auto", list[float]()
     tolerance = float(model.tol) * float(rows.variances.mean())
     best: SizedResult | None = None
 
@@ -80,7 +80,7 @@ def sized_search(
             tolerance=tolerance,
             on_sphere=model.metric == "cosine",
             prices=best.assigned.prices if best and start.source == PERTURBATION else None,
-            beat=min(reached, default=np.inf),
+            beat=min(reached, default=np.inf) if is_auto else np.inf,
         )
         reached.append(end.objectives[-1])
         if best is None or reached[-1] < best.objectives[-1]:
@@ -93,10 +93,10 @@ def sized_search(
         if not isinstance(model.init, str):
             yield from search.starts(rows, X, random)
             return
-        yield Start("without sizes", theta=search.find(rows, X, random)[0].solution.theta)
-        is_auto = model.n_init == "auto"
         most, more = (STARTS[effort], PERTURBATIONS[effort]) if is_auto else (int(model.n_init), 0)
-        for count, seed in enumerate(random.randint(2**31, size=most - 1 + more).tolist(), 1):
+        if is_auto:
+            yield Start("without sizes", theta=search.find(rows, X, random)[0].solution.theta)
+        for count, seed in enumerate(random.randint(2**31, size=most - is_auto + more).tolist(), int(is_auto)):
             if is_auto and sum(f <= min(reached) * (1 + SAME_OPTIMUM) for f in reached) >= AGREE[effort]:
                 return
             draws = np.random.default_rng(seed)

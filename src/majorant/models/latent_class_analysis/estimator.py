@@ -111,7 +111,8 @@ class LatentClassAnalysis(FittedLatentClasses):
         "auto" searches, or makes six starts where `bounds` or `beta` are set. A number is that of independent starts,
         each run to convergence, and nothing else.
     effort : {"fast", "default", "best"}, default="default"
-        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
+        How long a search goes on: one round of starts; until the best solution keeps coming back; up to five times
+        as long.
     beta : float, default=1.0
         Inverse temperature of the responsibilities; at infinity rows belong to one class (classification EM).
     bounds : bound policy, optional

@@ -111,9 +111,10 @@ class RegressionMixture(CertifiableLines):
         optional): that start.
     n_init : "auto" or int, default="auto"
         "auto" searches, or makes ten starts where `init` is "random" or `bounds` are given. A number is that of
-        independent starts, each run to convergence, and nothing else.
+        independent starts, each run to convergence, and nothing else; moments and given lines are one start.
     effort : {"fast", "default", "best"}, default="default"
-        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
+        How long a search goes on: one round of starts; until the best solution keeps coming back; up to five times
+        as long.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM. Given a policy, every start is followed by it.
         Other policies than `Tightest` are for the plain mixture of Gaussian lines.

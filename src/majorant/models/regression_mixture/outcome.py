@@ -150,7 +150,7 @@ def fit_attributes(
 
     best = found.best
     theta = ordered(best.theta)
-    values, note, excluded = parameters_in_units(units, theta), found.note, None
+    values, note, excluded = parameters_in_units(units, theta), found.told, None
     if found.excluded is not None:
         excluded = _excluded(contest, found.excluded, ordered(found.excluded.theta), height(found.excluded.objective))
         note = f"{note} {what_would_admit(excluded, model.max_sigma_ratio)}".strip()

@@ -14,8 +14,8 @@ from majorant.models.regression_mixture.units import AnyUnits
 from majorant.solvers.responses import Response
 
 PLAIN_ONLY = (
-    "only goes with the plain mixture of Gaussian lines (no other family, groups, gating, shared coefficients, offset, "
-    "trimming or labels)"
+    "only goes with the plain mixture of Gaussian lines (no other family, groups, shared coefficients, offset, "
+    "trimming or labels; gating with init='moments' alone)"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
 SEPARATED = (

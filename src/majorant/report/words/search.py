@@ -244,7 +244,7 @@ def _of_the_best(search: SearchReport) -> str:
         said = "no perturbation of the best solution was run to convergence."
     if search.is_chance_find:
         once = "It was found only once, so it may not be the best"
-        return f"{said} {once}; <code>effort='best'</code> searches longer."
+        return f"{said} {once}; <code>effort='best'</code> searches longest."
     return f"{said} An optimum that no perturbation came near is not ruled out."
 
 
