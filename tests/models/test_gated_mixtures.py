@@ -329,3 +329,19 @@ def test_gating_covariates_without_an_effect_of_their_own_are_named_and_have_no_
         of = dict(zip(gating.columns, slopes, strict=True))
         assert all(np.isnan(of[column]) for column in (lost[1:] if name == "lines" and len(lost) > 1 else lost))
         assert of["d"] == pytest.approx(own[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("model", ["GaussianMixture", "LatentClassAnalysis", "RegressionMixture", "HiddenMarkovModel"])
+def test_covariates_count_in_any_unit(model: str, unit: float) -> None:
+    """Squares of such numbers are none: their standard deviation was infinite, and the covariate had no effect."""
+    draws = np.random.default_rng(0)
+    side, group = draws.normal(size=(120, 1)), draws.random(120) < 0.5
+    rows = {"LatentClassAnalysis": (draws.random((120, 4)) < np.where(group, 0.2, 0.8)[:, None]).astype(int)}
+    x = rows.get(model, draws.normal(size=(120, 2)) + 5 * group[:, None])
+    given = (x[:, :1], np.where(group, 1, -1) * x[:, 0] + x[:, 1]) if model == "RegressionMixture" else (x,)
+    plain, scaled = (
+        getattr(mj, model)(2, n_init=2, random_state=0).fit(*given, gating=side * size).log_likelihood_
+        for size in (1.0, unit)
+    )
+    assert scaled == pytest.approx(plain, rel=1e-9)

@@ -373,3 +373,15 @@ def test_intervals_of_shares_and_counts_are_what_these_can_be() -> None:
     assert shares["high"].max() == 1 and shares["low"].min() == 0 and "-" not in str(shares)
     counts = DistalOutcome("bch", (), np.array([[0.05]]), np.array([[0.1]]), errors, np.eye(1), "count").to_frame()
     assert counts["low"].item() == 0 and counts["high"].item() == pytest.approx(0.05 + 1.959964 * 0.1)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e160, 1e300])
+def test_effects_of_covariates_are_told_in_any_unit(unit: float) -> None:
+    draws = np.random.default_rng(0)
+    side = draws.normal(size=(200, 1))
+    items = (
+        draws.random((200, 5)) < np.where(draws.random(200) < 1 / (1 + np.exp(-side[:, 0])), 0.8, 0.2)[:, None]
+    ).astype(int)
+    model = mj.LatentClassAnalysis(2, n_init=2, random_state=0).fit(items)
+    plain, scaled = (model.covariate_effects(items, side * size).coef for size in (1.0, unit))
+    np.testing.assert_allclose(scaled[:, 1] * unit, plain[:, 1], rtol=1e-6)

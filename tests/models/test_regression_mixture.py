@@ -440,10 +440,9 @@ def test_no_regular_solution_is_said() -> None:
     assert np.isfinite(model.log_likelihood_)
 
 
-@pytest.mark.parametrize("max_iter", [100, 300])
+@pytest.mark.parametrize("max_iter", [60, 100, 300])
 def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
-    """Of a feature with two values that explains nothing every run is slow, and none may converge; after 300 steps a
-    run that seemed to be at rest has gone to where it does not count."""
+    """Of a feature with two values that explains nothing every run is slow, and none may converge."""
     random = np.random.default_rng(1)
     x, values = random.normal(size=300), random.choice([0.0, 1.0], size=300)
     y = np.where(random.random(300) < 0.5, 1 + x, 2 - x) + 0.1 * random.normal(size=300)
@@ -453,8 +452,7 @@ def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
         model = mj.RegressionMixture(2, max_iter=max_iter, random_state=0).fit(values[:, None], y)
     assert model.log_likelihood_ >= one.log_likelihood_ and model.search_.n_starts > 1
     assert model.search_.best == pytest.approx(model.log_likelihood_, abs=0.01) and not model.converged_
-    assert [str(w.message) for w in said] == [model.degeneracy_] * (not model.regular_)
-    assert model.regular_ == (max_iter == 100)
+    assert not said and model.regular_ and model.n_iter_ == max_iter
 
 
 def test_draws_follow_the_model() -> None:

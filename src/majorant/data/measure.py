@@ -193,6 +193,21 @@ def safe_scale(largest: float, dtype: Any) -> float:
     return 1.0 if abs(exponent) <= safe else float(2.0 ** -np.clip(exponent, -1000, 1000))
 
 
+def safe_scales(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `safe_scale` of each column."""
+    return np.array([safe_scale(largest, rows.dtype) for largest in np.abs(rows).max(axis=0, initial=0.0).tolist()])
+
+
+def means_and_deviations(
+    rows: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weighted mean and standard deviation of each column, however large its numbers are."""
+    safe = safe_scales(rows)
+    mean = np.average(rows * safe, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((rows * safe - mean) ** 2, axis=0, weights=weights))
+    return mean / safe, deviation / safe
+
+
 def square_unit(scale: float, scatter: float, reach: float) -> float:
     """Return the square of a standard unit in squares of X's units, if the sum of squares is a number there.
 

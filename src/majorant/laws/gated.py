@@ -138,7 +138,9 @@ class Gated:
         ------
         TypeError
         """
-        raise TypeError("bound policies need weights in closed form; with gating only the tightest bound is available")
+        raise TypeError(
+            "bounds and beta need weights in closed form; with gating there is only the tightest bound, at beta=1"
+        )
 
     def score(self, statistics: Array, phi: Logits) -> Array:
         """Return the score, which is among the statistics."""

@@ -274,7 +274,9 @@ class GatedChain:
         ------
         TypeError
         """
-        raise TypeError("bound policies need steps in closed form; with covariates only the tightest is available")
+        raise TypeError(
+            "bounds and beta need steps in closed form; with covariates there is only the tightest bound, at beta=1"
+        )
 
     # Parameters
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from majorant._frames import column_names
 from majorant._numbers import MOST_NAMED, counted
 from majorant._validation import is_missing
+from majorant.data.measure import safe_scales
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
@@ -118,6 +119,7 @@ def refuse_wide_covariates(table: Array) -> None:
 
 def undetermined(table: Array, names: Sequence[str], *, beside_constant: bool = True) -> dict[str, str]:
     """Return which columns have no effect of their own on rows (n, columns), by name, and why."""
+    table = table * safe_scales(table)
     found, away = {}, table - (table.mean(axis=0) if beside_constant else 0.0)
     for j, name in enumerate(names):
         beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)

@@ -447,8 +447,8 @@ class MixtureEstimator(FittedMixture):
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
         """Return what was searched, in words."""
-        is_told = found.n_degenerate and found.excluded and self.regular_
-        return f"{found.told} A solution was left out: {found.excluded.degenerate}." if is_told else found.told
+        excluded = found.excluded if found.n_degenerate and self.regular_ else None
+        return found.told if excluded is None else f"{found.told} A solution was left out: {excluded.degenerate}."
 
     def _warnings(self, contest: Any) -> list[str]:
         """Return the warnings of the fit."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_groups, levels_to_user
 from majorant.data.chunks import Block, Chunks, Mapped, Source
+from majorant.data.measure import means_and_deviations
 from majorant.data.storage import StoredRows
 from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
@@ -197,9 +198,8 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
     rows, counts = units.columns[0], units.weights / units.row_weight
     if said := of_undetermined(rows, model.gating_names_in_):
         warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
-    center = np.average(rows, axis=0, weights=counts)
-    deviation = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))
-    scale = np.where(np.ptp(rows, axis=0) > 0, deviation, 1.0)
+    center, deviation = means_and_deviations(rows, counts)
+    scale = np.where(rows.max(axis=0) > rows.min(axis=0), deviation, 1.0)
     coef = getattr(model, "gating_coef_", np.empty((0, 0)))
     if coef.ndim == 2 and coef.shape[1] == 1 + len(center):
         level = coef[:, :1] + coef[:, 1:] @ ((center - model.gating_center_) / model.gating_scale_)[:, None]

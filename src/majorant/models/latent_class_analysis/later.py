@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._cells import refuse_what_is_no_number
 from majorant._numbers import briefly, counted
 from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user
+from majorant.data.measure import means_and_deviations
 from majorant.laws.separation import separating
 from majorant.models.covariates import ALIKE, Covariates, completed, refuse_wide_covariates, undetermined
 from majorant.models.latent_class_analysis.effects import CovariateEffects, DistalOutcome
@@ -206,8 +207,7 @@ def covariate_table(given: Any, weights: Array) -> tuple[Array, CovariateUnits]:
         raise ValueError(
             f"covariate {name!r} {why}, so it has no effect{'' if 'vary' in why else ' of its own'}: leave it out"
         )
-    center = np.average(table, axis=0, weights=weights)
-    scale = np.sqrt(np.average((table - center) ** 2, axis=0, weights=weights))
+    center, scale = means_and_deviations(table, weights)
     return np.column_stack([np.ones(len(table)), (table - center) / scale]), CovariateUnits(learned, center, scale)
 
 
@@ -245,8 +245,7 @@ def outcome_table(values: NDArray[Any], weights: Array, kind: str) -> tuple[Arra
         if kind == "count":
             CountItems.learned(numbers[weights > 0], None, "y")
             return numbers[:, None], OutcomeUnits("count", (), 0.0, 1.0, *ends)
-        center = float(np.average(numbers, weights=weights))
-        scale = float(np.sqrt(np.average((numbers - center) ** 2, weights=weights)))
+        center, scale = (float(one[0]) for one in means_and_deviations(numbers[:, None], weights))
         return ((numbers - center) / scale)[:, None], OutcomeUnits("normal", (), center, scale, *ends)
     levels = tuple(sorted(map(plain, set(known.tolist()))))
     told = [[plain(value) == level for level in levels] for value in values.tolist()]
