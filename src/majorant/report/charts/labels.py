@@ -64,20 +64,27 @@ def spread(
     return centres
 
 
+Box = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The centre of a label, and half its width and height."""
+
+
 def free_place(
-    near: NDArray[np.float64],
-    half: NDArray[np.float64],  # half the width and height of the label
-    dots: NDArray[np.float64],  # (n, 2): what it should not cover
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Return the centre nearest to a place, within limits, at which a label covers the fewest dots."""
-    angles, distances = np.linspace(0, 2 * np.pi, 24, endpoint=False), np.arange(0.0, 160.0, 8.0)
-    turned = np.column_stack([np.cos(angles), np.sin(angles)])
-    centres = np.clip(near + (distances[:, None, None] * turned).reshape(-1, 2), low, high)
-    covered = [int((np.abs(dots - centre) < half).all(axis=1).sum()) for centre in centres]
-    x, y = centres[int(np.argmin(covered))].tolist()
-    return x, y
+    label: Box,
+    labels: Sequence[Box],
+    dots: NDArray[np.float64],  # (n, 2)
+    corner: tuple[float, float],  # of the picture, which begins at 0, 0
+    reach: float,
+) -> NDArray[np.float64] | None:
+    """Return the nearest centre within reach at which a label covers the fewest dots; None if each covers a label."""
+    near, half = label
+    turn = 2 * np.pi * np.arange(24)[:, None] / 24 + [0.0, -np.pi / 2]
+    centres = near + (np.arange(0.0, reach, 8.0)[:, None, None] * np.cos(turn)).reshape(-1, 2)
+    is_free = ((centres > half) & (centres < corner - half)).all(axis=1)
+    for other, own in labels:
+        is_free &= (np.abs(centres - other) > half + own).any(axis=1)
+    free = centres[is_free]
+    covered = [(np.abs(dots - centre) < half).all(axis=1).sum() for centre in free]
+    return free[int(np.argmin(covered))] if covered else None
 
 
 def _ascending(values: NDArray[np.float64]) -> NDArray[np.float64]:

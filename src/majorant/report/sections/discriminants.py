@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from majorant.report import numbers
-from majorant.report.charts.labels import text_width
+from majorant.report.charts.labels import Box, free_place, text_width
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, Size, figure
@@ -91,33 +90,21 @@ def draw_map(size: Size, partition: Partition, plane: Plane, rows: NDArray[np.in
             scatter(canvas, points, j, component_class(j, partition.k), radius)
         else:
             canvas.dots(points, "stroke-mid small")
-    taken: list[tuple[float, float, float]] = []
-    for j, (x, y) in zip(partition.used, plane.centres.tolist(), strict=True):
-        name, place = str(j + 1), (x_scale(x), y_scale(y))
-        half = text_width(name, bold=True) / 2 + 1
-        free = _free_place(place, half, taken, size.width, height)
+    taken: list[Box] = []
+    for j, centre in zip(partition.used, plane.centres.tolist(), strict=True):
+        name, place = str(j + 1), np.array([x_scale(centre[0]), y_scale(centre[1])])
+        half = np.array([text_width(name, bold=True) / 2 + 2, 8.0])
+        free = free_place((place, half), taken, np.empty((0, 2)), (size.width, height), reach=48.0)
         if free is None:
             continue
-        taken.append((*free, half))
+        taken.append((free, half))
         css = f"text-{component_class(j, partition.k)}" if partition.k <= N_COLOURS else "clear"
-        if free != place:
-            canvas.line(*place, *free, "zero")
-        canvas.text(free[0], free[1] + 4, name, f"{css} strong-weight halo", anchor="middle")
+        x, y = free.tolist()
+        if (free != place).any():
+            canvas.line(float(place[0]), float(place[1]), x, y, "zero")
+        canvas.text(x, y + 4, name, f"{css} strong-weight halo", anchor="middle")
     canvas.height = height + 2
     return canvas
-
-
-def _free_place(
-    place: tuple[float, float], half: float, taken: list[tuple[float, float, float]], width: float, height: float
-) -> tuple[float, float] | None:
-    """Return the nearest place for a number that no other number touches, None if there is none nearby."""
-    steps = sorted(product(range(-3, 4), repeat=2), key=lambda step: (step[0] ** 2 + step[1] ** 2, step))
-    for dx, dy in steps:
-        x, y = place[0] + 14 * dx, place[1] + 14 * dy
-        inside = half < x < width - half and 8 < y < height - 8
-        if inside and all(abs(x - a) > half + other + 2 or abs(y - b) > 14 for a, b, other in taken):
-            return x, y
-    return None
 
 
 def headline(partition: Partition, plane: Plane) -> str:

@@ -15,7 +15,7 @@ from majorant.report.charts.axes import (
     bottom_title,
     draw_grid,
 )
-from majorant.report.charts.labels import Shelf, free_place, shorten, text_width
+from majorant.report.charts.labels import Box, Shelf, free_place, shorten, text_width
 from majorant.report.charts.marks import N_COLOURS, component_class, name_class, radius_for, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Point, Size, figure
@@ -203,16 +203,18 @@ def densities(
 
 def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear) -> None:
     """Write each part's name at the place nearest to the median of its rows where it covers least."""
-    dots = np.array([[x_scale(x), y_scale(y)] for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)])
-    taken = dots
+    corner = np.array([x_scale.start, y_scale.end])
+    dots = np.array([[x_scale(x), y_scale(y)] for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)]) - corner
+    size, taken = (x_scale.end - corner[0], y_scale.start - corner[1]), list[Box]()
     for j in parts:
         name = shorten(data.name(j), 120)
-        half = text_width(name, bold=True) / 2
-        low, high = np.array([x_scale.start + half, y_scale.end + 8]), np.array([x_scale.end - half, y_scale.start - 8])
-        x, y = free_place(np.median(dots[data.labels == j], axis=0), np.array([half + 4, 11.0]), taken, low, high)
+        label = np.median(dots[data.labels == j], axis=0), np.array([text_width(name, bold=True) / 2 + 4, 10.0])
+        free = free_place(label, taken, dots, size, reach=160.0)
+        if free is None:
+            continue
+        taken.append((free, label[1]))
+        x, y = (free + corner).tolist()
         canvas.text(x, y + 4, name, f"text-{component_class(j, k)} strong-weight halo", anchor="middle")
-        covered = np.linspace(x - half, x + half, 9)  # by the name, which the next ones avoid as they do rows
-        taken = np.vstack([taken, *([np.column_stack([covered, np.full(9, y)])] * len(data.x))])
 
 
 def headline(partition: Partition) -> str:
