@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import os
 import time
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -34,10 +33,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 from cells import Cells, add_arguments
-from sklearn.exceptions import ConvergenceWarning
-from spectral_experts import CURVES, FIGURE_2, NOISE, SAME, Array
-
-from majorant import RegressionMixture
+from spectral_experts import CURVES, FIGURE_2, NOISE, SAME, Array, em
 
 SETTINGS = ("figure 1", "curves")
 N_RANDOM = 5
@@ -76,17 +72,7 @@ def fits(setting: str, n: int, instance: int) -> dict[str, list[tuple[float, flo
     for method, inits in starts.items():
         for seed, init in enumerate(inits):
             began = time.process_time()
-            model = RegressionMixture(
-                CURVES.k,
-                init=init,
-                n_init=1 if init == "random" else "auto",
-                variance="common",
-                fit_intercept=False,
-                random_state=seed,
-            )
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # random starts may leave a component without rows
-                model.fit(x, y, gating=t)
+            model = em(CURVES.k, x, y, init, seed, gating=t)
             found[method].append((float(model.log_likelihood_), time.process_time() - began))
     return found
 

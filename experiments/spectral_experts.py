@@ -103,6 +103,15 @@ class Fit:
     log_likelihood: float
 
 
+def em(k: int, x: Array, y: Array, init: Any, seed: int, gating: Array | None = None) -> RegressionMixture:
+    """Fit lines by EM from one start of a kind, or by the search; the features hold the constant."""
+    n_init = 1 if isinstance(init, str) and init == "random" else "auto"
+    model = RegressionMixture(k, init=init, n_init=n_init, variance="common", fit_intercept=False, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # random starts may end where a component has no rows
+        return model.fit(x, y, gating=gating)
+
+
 @dataclass(frozen=True)
 class Instance:
     """Data drawn from a mixture of regressions."""
@@ -138,18 +147,8 @@ class Instance:
         return regression_moments(Chunks(self.x, self.y))
 
     def em(self, init: Any) -> Fit:
-        """EM from a start of this kind; the features hold the constant."""
-        model = RegressionMixture(
-            self.k,
-            init=init,
-            n_init=1 if init == "random" else "auto",
-            variance="common",
-            fit_intercept=False,
-            random_state=self.seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # random starts may end where a component has no rows
-            model.fit(self.x, self.y)
+        """EM from a start of this kind."""
+        model = em(self.k, self.x, self.y, init, self.seed)
         return Fit(model.weights_, model.coef_, model.log_likelihood_)
 
     @cached_property
