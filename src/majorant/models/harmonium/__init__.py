@@ -1,9 +1,8 @@
 """Multi-view harmoniums: one representation of views of different kinds, certified."""
 
-from majorant.models.harmonium.classifier import HarmoniumClassifier
 from majorant.models.harmonium.estimator import Harmonium
-from majorant.models.harmonium.regressor import HarmoniumRegressor
 from majorant.models.harmonium.summary import top_features, view_weights
+from majorant.models.harmonium.supervised import HarmoniumClassifier, HarmoniumRegressor
 from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian
 
 __all__ = [

@@ -110,8 +110,8 @@ class HarmoniumBase(
         sample_weight: Any,
         supervision: Supervision,
         select_by: str | None = None,
-    ) -> None:
-        """Set the fitted attributes from checked rows."""
+    ) -> Found:
+        """Set the fitted attributes from checked rows; return what the search found."""
         n, random = n_rows(tables), generator(self.random_state)
         weights = check_sample_weight(sample_weight, n)
         # The sums of BLAS depend on how many threads it may use.
@@ -155,6 +155,7 @@ class HarmoniumBase(
             self.supervision_ = replace(supervision, weight=found.loss_weight)
         self._keep(found, layout, search.n_components, unlinked)
         self.n_samples_ = n if weights is None else int(np.sum(weights > 0))
+        return found
 
     @property
     def _label_shares(self) -> Array:
@@ -194,11 +195,8 @@ class HarmoniumBase(
         )
         self.trace_ = Trace([{"objective": float(v), "exploring": 0.0} for v in found.values])
         if not all(r.converged for r in found.records):
-            warnings.warn(
-                f"L-BFGS stopped at max_iter={self.max_iter} before it had converged: raise it",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
+            said = f"L-BFGS stopped at max_iter={self.max_iter} before it had converged: raise it"
+            warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
 
     @property
     def _n_features_out(self) -> int:

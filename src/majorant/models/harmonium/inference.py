@@ -320,7 +320,6 @@ def has_probabilities(model: Any) -> bool:
 
 SHAPES = {"components_": "kv", "intercept_": "v", "noise_variance_": "g"}
 """See `ModelCard`: axes are components, variables, and real variables."""
-SHAPES_WITH_TARGET = {**SHAPES, "label_components_": "lk", "label_intercept_": "l", "y_mean_": "", "y_scale_": ""}
 
 
 def check_proper(model: Any) -> None:
