@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,20 +218,6 @@ def shrunk(at: Parameters) -> Parameters:
     return Parameters(at.weights * np.sqrt(0.9 / (1 - room)), at.intercept, at.log_variance)
 
 
-class Loss(Protocol):
-    """A smooth convex loss of scores that are linear in the latents."""
-
-    @property
-    def n_scores(self) -> int:
-        """Number of scores of a row."""
-
-    def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
-        """Return the loss of each row, and its derivative in each score."""
-
-    def targets(self, y: NDArray[Any]) -> Array:
-        """Return the targets (n_rows, n_scores) of the least-squares start."""
-
-
 @value_class
 @dataclass(frozen=True)
 class Hinge:
@@ -240,10 +226,11 @@ class Hinge:
     The smooth maximum :math:`\tau \log \sum_c \exp(u_c / \tau)` exceeds the maximum by at most :math:`\tau \log T`.
     """
 
-    n_scores: int
+    n_scores: int  # number of scores of a row
     smoothing: float = SMOOTHING
 
     def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
+        """Return the loss of each row, and its derivative in each score."""
         rows = np.arange(len(y))
         u = scores + 1.0
         u[rows, y] -= 1.0
@@ -256,6 +243,7 @@ class Hinge:
         return (most + self.smoothing * np.log(total))[:, 0], slope
 
     def targets(self, y: NDArray[Any]) -> Array:
+        """Return the targets (n_rows, n_scores) of the least-squares start."""
         target = np.full((len(y), self.n_scores), -1 / self.n_scores)
         target[np.arange(len(y)), y] += 1
         return target
@@ -293,6 +281,10 @@ class Squared:
 
     def targets(self, y: NDArray[Any]) -> Array:
         return np.asarray(y[:, None])
+
+
+Loss = Hinge | EpsilonInsensitive | Squared
+"""Smooth convex losses of scores that are linear in the latents; methods are as of `Hinge`."""
 
 
 @value_class

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,79 +66,6 @@ class Conditionals:
     own: LinearOperator
 
 
-class Structure(Protocol):
-    """Nodes, couplings and features of a structured view."""
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, the first rows of W; couplings follow."""
-
-    @property
-    def width(self) -> int:
-        """Number of nodes and couplings: rows of W."""
-
-    @property
-    def is_latent(self) -> bool:
-        """Whether couplings depend on the latents."""
-
-    @property
-    def length(self) -> int:
-        """Number of cells of each node in a row that lacks the view."""
-
-    @property
-    def centre(self) -> Array:
-        """Frequencies of cells that are on, then of pairs of neighbours that both are."""
-
-    @property
-    def spread(self) -> Array:
-        """Standard deviations of features."""
-
-    @property
-    def turn(self) -> Any:
-        """The matrix T of the module docstring; sparse, (width, width)."""
-
-    def features(self, data: Any) -> Array:
-        """Return the features of rows, (n_rows, width), minus their means."""
-
-    def table(self, data: Any) -> LinearOperator:
-        """Return the features of rows as a factor of products, by which sparse rows stay sparse."""
-
-    def features_of(self, cells: Array) -> Array:
-        """Return the features of rows of `length` cells a node, from their cells."""
-
-    def cells(self, data: Any) -> Any:
-        """Return what `conditionals` reads of rows, whatever the parameters: it is kept beside them."""
-
-    def conditionals(self, cells: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        """Return the conditionals of all cells; `w` are weights of rows."""
-
-    def rates(self, features: Array) -> Array:
-        """Return frequencies like those of `centre`, from features of rows of `length` cells a node."""
-
-    def expected(self, eta: Array) -> Array:
-        """Return the expected features (n_rows, width) under natural parameters of nodes and couplings."""
-
-    def probabilities(self, eta: Array) -> Array:
-        """Return the probabilities of all cells under natural parameters, (n_rows, ...)."""
-
-    def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
-        """Draw cells, in the shape of `probabilities`; by one Gibbs step from `cells` where no draw is exact."""
-
-
-def natural(structure: Structure, h: Array, weights: Array, intercept: Array, features: Array | None = None) -> Array:
-    r"""Return the natural parameters (n_rows, width) of nodes and couplings given the latents h.
-
-    With expected features h is the latents' expectation, which includes each node's own part: then
-    :math:`|W_i|^2 (1/2 - p_i) / P` is added, p the frequency of a node or coupling.
-    """
-    weights = structure.turn @ weights
-    eta = h @ weights.T / np.sqrt(structure.length) + intercept
-    if features is not None:
-        q = np.einsum("ik,ik->i", weights, weights) / structure.length
-        eta += q * (0.5 - structure.rates(features))
-    return np.asarray(eta)
-
-
 @value_class
 @dataclass(frozen=True)
 class ChainStructure:
@@ -148,29 +75,32 @@ class ChainStructure:
     configuration, then the number of paragraphs. The model needs no more than these counts.
     """
 
-    n_nodes: int  # number of words
-    # see `Structure`; `length` is the number of paragraphs
-    is_latent: bool
-    length: int
-    centre: Array
-    spread: Array
+    n_nodes: int  # number of words, the first rows of W; couplings follow
+    is_latent: bool  # whether couplings depend on the latents
+    length: int  # number of cells of each node (of paragraphs) in a row that lacks the view
+    centre: Array  # frequencies of cells that are on, then of pairs of neighbours that both are
+    spread: Array  # standard deviations of features
     slope: Array  # (n_nodes,): regression coefficient of the feature of a word's coupling on that of the word
 
     @property
     def width(self) -> int:
+        """Number of nodes and couplings: rows of W."""
         return 2 * self.n_nodes
 
     @cached_property
     def turn(self) -> Any:
+        """The matrix T of the module docstring; sparse, (width, width)."""
         nodes = np.arange(self.n_nodes)
         return _turn(self.width, nodes, self.n_nodes + nodes, -self.slope)
 
     def features(self, data: Any) -> Array:
+        """Return the features of rows, (n_rows, width), minus their means."""
         counts = data.toarray()
         at = counts[:, :-1].reshape(len(counts), len(CONFIGURATIONS), self.n_nodes)
         return self._centred(at[:, 0] + at[:, 1] + at[:, 2], at[:, 1] / 2 + at[:, 2], counts[:, -1:])
 
     def table(self, data: Any) -> LinearOperator:
+        """Return the features of rows as a factor of products, by which sparse rows stay sparse."""
         length, words = data[:, [-1]].toarray(), np.arange(self.n_nodes)
         root = np.sqrt(length)
         kinds = [0, 1, 2, 1, 2]  # configurations of cells that are on, then of those with neighbours that are
@@ -184,6 +114,7 @@ class ChainStructure:
         return _factor([own], self.turn, np.column_stack([root, (length - 1) / root]), means)
 
     def features_of(self, cells: Array) -> Array:
+        """Return the features of rows of `length` cells a node, from their cells."""
         return self._centred(cells.sum(axis=1), (cells[:, 1:] * cells[:, :-1]).sum(axis=1), self.length)
 
     def _centred(self, on: Array, both: Array, length: Any) -> Array:
@@ -194,6 +125,7 @@ class ChainStructure:
         return np.concatenate([nodes, couplings - self.slope * nodes], axis=1)
 
     def rates(self, features: Array) -> Array:
+        """Return frequencies like those of `centre`, from features of rows of `length` cells a node."""
         shares = np.full(self.width, 1 / np.sqrt(self.length))
         shares[self.n_nodes :] = np.sqrt(self.length) / max(self.length - 1, 1)
         features = features.copy()
@@ -211,6 +143,7 @@ class ChainStructure:
         return Chains(unary.reshape(-1, 2), steps, offsets, table)
 
     def expected(self, eta: Array) -> Array:
+        """Return the expected features (n_rows, width) under natural parameters of nodes and couplings."""
         if not eta.size:
             return np.zeros_like(eta)
         sums, shape = self._chains(eta).sums(n_jobs=1), (len(eta), self.n_nodes, self.length)
@@ -218,9 +151,11 @@ class ChainStructure:
         return self._centred(on, sums.steps[:, 1, 1].reshape(shape[:2]), self.length)
 
     def probabilities(self, eta: Array) -> Array:
+        """Return the probabilities of all cells under natural parameters, (n_rows, ...)."""
         return self._cells(self._chains(eta).sums(n_jobs=1).marginals[:, 1] if eta.size else eta, len(eta))
 
     def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
+        """Draw cells, in the shape of `probabilities`; on a graph by one Gibbs step from `cells`."""
         chains = self._chains(eta)
         states = chains.sample(random.random(len(chains.unary)), n_jobs=1) if eta.size else eta
         return self._cells(states.astype(np.float64), len(eta))
@@ -230,9 +165,11 @@ class ChainStructure:
         return np.ascontiguousarray(states.reshape(n, self.n_nodes, self.length).transpose(0, 2, 1))
 
     def cells(self, data: Any) -> Any:
+        """Return what `conditionals` reads of rows, whatever the parameters: it is kept beside them."""
         return data
 
     def conditionals(self, cells: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
+        """Return the conditionals of all cells; `w` are weights of rows."""
         # Cells that are off and whose neighbours are off are summed by word, all others by configuration.
         n, words = cells.shape[0], self.n_nodes
         entries = cells.tocoo()
@@ -278,12 +215,11 @@ class ChainStructure:
 @value_class
 @dataclass(frozen=True)
 class GraphStructure:
-    """Bits on a graph: each bit is a node, each edge a coupling.
+    """Bits on a graph: each bit is a node, each edge a coupling. Attributes and methods are as of `ChainStructure`.
 
     Rows of data are bits (CSR of ones).
     """
 
-    # see `Structure`
     n_nodes: int
     is_latent: bool
     edges: NDArray[np.intp]  # (n_edges, 2): pairs of different nodes, none twice
@@ -303,19 +239,11 @@ class GraphStructure:
         return node, neighbour, np.tile(np.arange(len(self.edges)), 2)
 
     @cached_property
-    def _sums(self) -> tuple[Any, Any]:
-        """Matrices that sum over ends by node, and by edge."""
-        node, _, edge = self._ends
-        ends, ones = np.arange(len(node)), np.ones(len(node))
-        by_node = sparse.csr_matrix((ones, (node, ends)), shape=(self.n_nodes, len(node)))
-        return by_node, sparse.csr_matrix((ones, (edge, ends)), shape=(len(self.edges), len(node)))
-
-    @cached_property
-    def _by_neighbour(self) -> Any:
-        """The ends of edges by their neighbour: a sparse matrix (nodes, ends)."""
-        neighbour = self._ends[1]
-        ends = np.arange(len(neighbour))
-        return sparse.csr_matrix((np.ones(len(ends)), (neighbour, ends)), shape=(self.n_nodes, len(ends)))
+    def _ends_by(self) -> tuple[Any, Any]:
+        """The ends of edges by node, and by neighbour: sparse matrices (nodes, ends)."""
+        ends, shape = np.arange(2 * len(self.edges)), (self.n_nodes, 2 * len(self.edges))
+        by_node, by_neighbour = (sparse.csr_matrix((np.ones(len(ends)), (at, ends)), shape) for at in self._ends[:2])
+        return by_node, by_neighbour
 
     @cached_property
     def turn(self) -> Any:
@@ -338,7 +266,7 @@ class GraphStructure:
 
     def _acting(self, data: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the row and the end of each edge whose neighbour is on."""
-        by_neighbour = self._by_neighbour
+        by_neighbour = self._ends_by[1]
         counts = np.diff(by_neighbour.indptr)[data.indices]
         starts = by_neighbour.indptr[data.indices]
         within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -373,7 +301,7 @@ class GraphStructure:
     def _log_odds(self, eta: Array, cells: Array) -> Array:
         _, neighbour, edge = self._ends
         acting = cells.T[neighbour] * eta.T[self.n_nodes + edge]
-        return np.asarray(eta[:, : self.n_nodes] + (self._sums[0] @ acting).T)
+        return np.asarray(eta[:, : self.n_nodes] + (self._ends_by[0] @ acting).T)
 
     def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
         x = np.zeros((len(eta), self.n_nodes)) if cells is None else cells.copy()
@@ -385,7 +313,7 @@ class GraphStructure:
     @cached_property
     def _colours(self) -> list[NDArray[np.intp]]:
         """Greedy colouring: groups of nodes without an edge inside."""
-        by_node, neighbour = self._sums[0], self._ends[1]
+        by_node, neighbour = self._ends_by[0], self._ends[1]
         colour = np.full(self.n_nodes, -1, dtype=np.intp)
         for i in range(self.n_nodes):
             ends = by_node.indices[by_node.indptr[i] : by_node.indptr[i + 1]]
@@ -444,6 +372,23 @@ class GraphStructure:
             crossing = crossing @ weighted
             own = own + sparse.block_array([[None, crossing], [crossing.T, acting.T @ weighted]], format="csr")
         return Conditionals(value, _factor([e, pairs], self.turn), of_intercept, _turned(own, self.turn))
+
+
+Structure = ChainStructure | GraphStructure
+
+
+def natural(structure: Structure, h: Array, weights: Array, intercept: Array, features: Array | None = None) -> Array:
+    r"""Return the natural parameters (n_rows, width) of nodes and couplings given the latents h.
+
+    With expected features h is the latents' expectation, which includes each node's own part: then
+    :math:`|W_i|^2 (1/2 - p_i) / P` is added, p the frequency of a node or coupling.
+    """
+    weights = structure.turn @ weights
+    eta = h @ weights.T / np.sqrt(structure.length) + intercept
+    if features is not None:
+        q = np.einsum("ik,ik->i", weights, weights) / structure.length
+        eta += q * (0.5 - structure.rates(features))
+    return np.asarray(eta)
 
 
 @dataclass(frozen=True)
