@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
 import majorant as mj
-from majorant.models.harmonium.whitening import fit_whitener
+from majorant.solvers.covariance import fit_whitener
 
 Array = NDArray[np.float64]
 

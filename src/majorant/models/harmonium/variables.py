@@ -19,10 +19,9 @@ from majorant.models.harmonium.layout import Layout, Seen, Supervision
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure_fit import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
-from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian, View, edges_of
-from majorant.models.harmonium.whitening import Whitener, fit_whitener, is_whitened
+from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian, View, edges_of, is_whitened
 from majorant.registry import value_class
-from majorant.solvers.covariance import mean_of
+from majorant.solvers.covariance import Whitener, fit_whitener, mean_of
 
 Array = NDArray[np.float64]
 

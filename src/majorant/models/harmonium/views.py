@@ -207,6 +207,17 @@ KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Ch
 LEAST_VARIANCE = 0.05
 """Smallest variance given the latents: below it a component would describe a single variable."""
 MOST_VARIANCE = 4.0
+ROWS_PER_COLUMN = 10
+"""Rows a column from which a view is whitened by default: fewer do not tell how columns depend on each other."""
+MOST_COLUMNS = 2000
+"""Largest number of columns of a view that is whitened by default."""
+
+
+def is_whitened(view: Gaussian, n_rows: int, n_columns: int, *, others: bool) -> bool:
+    """Return whether a view is whitened; `others`: whether there is another view of real numbers."""
+    if not isinstance(view.whiten, str):
+        return bool(view.whiten)
+    return others and n_columns <= MOST_COLUMNS and n_rows >= ROWS_PER_COLUMN * n_columns
 
 
 def check_views(views: Any) -> dict[str, View]:
