@@ -31,10 +31,10 @@ import numpy as np
 from scipy import sparse, stats
 
 import majorant as mj
-from majorant.models.harmonium.layout import Parameters
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.layout import Parameters, layout_of, patterns_of
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, parts_of
 from majorant.models.harmonium.tables import Table, distinct_rows
-from majorant.models.harmonium.variables import fit_views, layout_of, parts_of, patterns_of
+from majorant.models.harmonium.variables import fit_views
 
 BITS, COLUMNS, K = 1000, 100, 20
 DENSITY = 0.02

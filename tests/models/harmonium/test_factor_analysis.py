@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis as Peer
 
 import majorant as mj
-from majorant.models.harmonium import factor_analysis, objective
-from majorant.models.harmonium.factor_analysis import ClosedForm, FactorAnalysis, WideFactorAnalysis
+from majorant.models.harmonium import objective
+from majorant.models.harmonium.objective import ClosedForm, FactorAnalysis, WideFactorAnalysis
 
 VIEWS = {"a": mj.Gaussian(whiten=False), "b": mj.Gaussian(whiten=False)}
 
@@ -67,7 +67,7 @@ def test_the_optimum_is_that_of_the_general_path(case: str, monkeypatch: pytest.
     X = rows(3, 7 if case == "more columns than rows" else 120)
     weights = np.random.default_rng(0).integers(1, 4, len(X["a"])).astype(float) if case == "weights" else None
     if case == "more columns than rows":
-        monkeypatch.setattr(factor_analysis, "WIDEST", 5)
+        monkeypatch.setattr(objective, "WIDEST", 5)
     given: dict[str, Any] = {"n_components": 2 if case == "few components" else 8, "l2": 0.4}
     views = {"a": mj.Gaussian(variance=0.5), "b": mj.Gaussian()} if case == "known variances" else VIEWS
     found = mj.Harmonium(views=views, **given).fit(X, sample_weight=weights)
@@ -113,7 +113,7 @@ def test_wide_views_and_rows_that_lack_some_take_the_general_path(monkeypatch: p
     mj.HarmoniumRegressor(2, views=VIEWS, l2=0.5).fit(X, X["a"][:, 0])
     with pytest.raises(AssertionError, match="not for these"):
         mj.Harmonium(2, views=VIEWS, l2=0.5).fit(X)
-    monkeypatch.setattr(factor_analysis, "WIDEST", 9)
+    monkeypatch.setattr(objective, "WIDEST", 9)
     mj.Harmonium(2, views=VIEWS, l2=0.5).fit(X)
 
 
@@ -121,7 +121,7 @@ def test_many_more_columns_than_rows_are_fitted_as_by_their_covariance(monkeypat
     g = np.random.default_rng(0)
     X = g.normal(size=(40, 2)) @ g.normal(size=(2, 600)) + 2 * g.normal(size=(40, 600))
     wide = mj.Harmonium(5).fit(X)
-    monkeypatch.setattr(factor_analysis, "WIDEST", 600)
+    monkeypatch.setattr(objective, "WIDEST", 600)
     narrow = mj.Harmonium(5).fit(X)
     assert wide.rank_ == narrow.rank_ == 2
     np.testing.assert_allclose(wide.l2_path_, narrow.l2_path_, rtol=1e-4)  # of fits that are rough

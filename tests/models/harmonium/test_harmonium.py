@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 import majorant as mj
 from majorant.data.chunks import Chunks
-from majorant.models.harmonium import variables
+from majorant.models.harmonium import pseudo_likelihood
 
 from ...estimators import numbers
 from .problems import log_joint
@@ -194,7 +194,7 @@ def test_weights_are_repeats_and_the_order_of_rows_does_not_matter(loss: str | N
 
 def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = two_views(3000)
-    monkeypatch.setattr(variables, "BLOCK_BYTES", 8 * 12 * 400)  # of twelve variables
+    monkeypatch.setattr(pseudo_likelihood, "BLOCK_BYTES", 8 * 12 * 400)  # of twelve variables
     blocks: list[int] = []
     map_sum = Chunks.map_sum
 

@@ -10,10 +10,11 @@ import pytest
 from scipy.special import expit
 
 import majorant as mj
+from majorant.models.harmonium.inference import Annotation
+from majorant.models.harmonium.layout import rows_of_views
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
-from majorant.models.harmonium.search import VIEW_PENALTIES, Annotation
+from majorant.models.harmonium.search import VIEW_PENALTIES
 from majorant.models.harmonium.tables import distinct_rows
-from majorant.models.harmonium.variables import rows_of_views
 
 VIEWS = {"a": mj.Bernoulli(), "b": mj.Bernoulli(), "sizes": mj.Gaussian(), "kind": mj.Categorical()}
 

@@ -26,23 +26,26 @@ from majorant._validation import (
 from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
-from majorant.models.harmonium import links
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
-from majorant.models.harmonium.inference import FittedHarmonium, check_proper, generator
-from majorant.models.harmonium.layout import Layout, Supervision, penalties
+from majorant.models.harmonium.inference import (
+    Annotation,
+    FittedHarmonium,
+    Groups,
+    check_proper,
+    generator,
+    linked_to,
+    tell_unlinked,
+    unlinked_views,
+    warn_of_comparison,
+    warn_of_rows,
+)
+from majorant.models.harmonium.layout import Layout, Supervision, known_variances, penalties, rows_of_views, scale_of
 from majorant.models.harmonium.objective import Penalised, contrastive
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
-from majorant.models.harmonium.search import FOLDS, Annotation, Found, Search
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, problem_of
+from majorant.models.harmonium.search import FOLDS, Found, Search
 from majorant.models.harmonium.summary import harmonium_summary
 from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables
-from majorant.models.harmonium.variables import (
-    FittedView,
-    fit_views,
-    known_variances,
-    problem_of,
-    rows_of_views,
-    scale_of,
-)
+from majorant.models.harmonium.variables import FittedView, fit_views
 from majorant.models.harmonium.views import View, check_flag, check_views
 from majorant.results.certificate import Certificate
 from majorant.search import SearchReport
@@ -96,7 +99,7 @@ class HarmoniumBase(
             check_is_fitted(self)
             views = {view.name: view.given for view in self.views_}
         tables = read_tables(self, X, views, reset=reset, but=but)
-        links.warn_of_rows(tables, () if reset else self.certificate_.unlinked)
+        warn_of_rows(tables, () if reset else self.certificate_.unlinked)
         if reset and n_rows(tables) < 2:
             raise ValueError("n_samples=1: a representation needs at least two rows")
         return views, tables
@@ -121,7 +124,7 @@ class HarmoniumBase(
             for name in ("label_shares_", "label_components_", "label_intercept_", "readouts_", "readout_l2_"):
                 self.__dict__.pop(name, None)  # of the fit before
             self.views_, self.supervision_ = fit_views(views, rows), supervision
-            unlinked = links.unlinked_views(rows.tables, by_target=y is not None)
+            unlinked = unlinked_views(rows.tables, by_target=y is not None)
             if supervision.n_labels:
                 assert rows.y is not None
                 counts = np.bincount(rows.y, weights=rows.weights, minlength=supervision.n_labels)
@@ -148,9 +151,7 @@ class HarmoniumBase(
                 n_folds=self.n_folds,
             )
             found = search.find()
-        if select_by is not None:
-            factors = {select_by: found.view_penalty}
-            self.views_ = tuple(replace(view, penalty=factors.get(view.name, 1.0)) for view in self.views_)
+        self.views_ = tuple(replace(v, penalty=found.view_penalty) if v.name == select_by else v for v in self.views_)
         if found.loss_weight is not None:
             self.supervision_ = replace(supervision, weight=found.loss_weight)
         self._keep(found, layout, search.n_components, unlinked)
@@ -165,7 +166,7 @@ class HarmoniumBase(
     def _problem(self, rows: Distinct, *, reuse: bool) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
         return problem_of(rows, self.views_, self.supervision_, self._label_shares, n_jobs=self.n_jobs, reuse=reuse)
 
-    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: links.Groups) -> None:
+    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: Groups) -> None:
         """Set the fitted attributes from what the search found."""
         at, n = found.parameters, layout.n_variables - self.supervision_.n_labels
         self.components_ = np.ascontiguousarray(at.weights[:n].T)
@@ -275,7 +276,7 @@ class HarmoniumBase(
     def _represented(self, *of: Any) -> list[Array]:
         """Compute the latents of rows that are to be compared."""
         model, read = self._fitted(), [self._read(X, reset=False)[1] for X in of]
-        links.warn_of_comparison(read, model.unlinked)
+        warn_of_comparison(read, model.unlinked)
         return [model.infer(tables, n_jobs=self.n_jobs)[0] for tables in read]
 
     def annotate(
@@ -325,7 +326,7 @@ class HarmoniumBase(
         check_choice("method", method, ("mean-field", "gibbs"))
         check_integer("n_sweeps", n_sweeps, low=1)
         tables, model = self._read(X, reset=False, but=view)[1], self._fitted()
-        tables = links.linked_to(view, tables, model.unlinked)
+        tables = linked_to(view, tables, model.unlinked)
         random = generator(random_state) if method == "gibbs" else None
         n_jobs = None if random is not None else self.n_jobs
         latents, expected = model.infer(tables, n_jobs=n_jobs, sweeps=n_sweeps, random=random)
@@ -393,7 +394,7 @@ class HarmoniumBase(
         H = check_array(H, dtype=np.float64, input_name="H")
         if H.shape[1] != self.n_components_:
             raise ValueError(f"H must have a column for each of {self.n_components_} components; got {H.shape[1]}")
-        links.tell_unlinked(self.certificate_.unlinked, f"H must be of rows with views of the group of {view!r}")
+        tell_unlinked(self.certificate_.unlinked, f"H must be of rows with views of the group of {view!r}")
         with threadpool_limits(limits=1, user_api="blas"):
             return np.asarray(self._fitted().decoded(fitted, H))
 
@@ -415,7 +416,7 @@ class HarmoniumBase(
         model = self._fitted()
         check_count("n_samples", n_samples, width=self.n_features_in_)
         check_integer("n_sweeps", n_sweeps, low=1)
-        links.tell_unlinked(self.certificate_.unlinked, "how they depend on each other in drawn rows means nothing")
+        tell_unlinked(self.certificate_.unlinked, "how they depend on each other in drawn rows means nothing")
         with threadpool_limits(limits=1, user_api="blas"):
             drawn = model.sample(n_samples, n_sweeps, generator(random_state))
         found = {view.name: view.sampled(drawn[view.name]) for view in self.views_}

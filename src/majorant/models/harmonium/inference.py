@@ -1,33 +1,48 @@
-"""Inference with a fitted harmonium: latents, missing views, loadings, and what its estimates can be."""
+"""What rows say of latents and of views that they lack; what no row of the fit links is not answered, and is told."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_softmax, softmax
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.layout import Layout, Marginal, Parameters, Seen
-from majorant.models.harmonium.links import Groups, linked_to
+from majorant.models.harmonium.certificate import groups_in_words, unlinked_sentence
+from majorant.models.harmonium.layout import (
+    Layout,
+    Marginal,
+    Parameters,
+    Seen,
+    centre_of,
+    layout_of,
+    patterns_of,
+    rows_of_views,
+)
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import Structure, natural
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
-from majorant.models.harmonium.variables import FittedView, centre_of, layout_of, patterns_of, rows_of_views
+from majorant.models.harmonium.variables import FittedView
 from majorant.solvers.logistic import fit_logistic
 
 Array = NDArray[np.float64]
 
 SWEEPS, SETTLED, DAMPING = 500, 1e-9, 0.5
 """Largest number of sweeps, tolerance and damping of mean field."""
+ROUGH, LEAST = 1e-5, 1e-12
+"""Tolerance of mean field, and smallest probability, where held-out bits are predicted."""
 BURN_IN = 30
 """Number of first sweeps of Gibbs sampling that are dropped."""
+Groups = tuple[tuple[str, ...], ...]
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -308,6 +323,42 @@ class FittedHarmonium:
         return {**found, **{name: cells[i] for i, name in enumerate(structured)}}
 
 
+@dataclass(frozen=True)
+class Annotation:
+    """Held-out log-loss of the bits of a view given the other views, as `Harmonium.annotate` predicts them."""
+
+    rows: slice  # rows of W of the bits
+
+    def loss(self, problem: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
+        """Return the weight of the rows that have the view and others, and their mean loss; NaN if there are none."""
+        total, weight = 0.0, 0.0
+        for part in problem.parts:
+            others = np.setdiff1d(part.seen.bits, np.arange(self.rows.start, self.rows.stop))
+            rest = replace(part.seen, bits=others)
+            if len(part.seen.bits) == len(rest.bits) or not len(rest.columns(problem.layout)):
+                continue
+            total += self._loss_of_part(problem, part, rest, at)
+            weight += part.data.total_weight
+        return weight, total / weight if weight else np.nan
+
+    def _loss_of_part(self, problem: PseudoLikelihood, part: Part, rest: Seen, at: Parameters) -> float:
+        plain = PseudoLikelihood(problem.layout, problem.centre, ())
+        view = plain.view(rest, at)
+        unseen = Unseen.of(problem.layout, problem.centre, rest, view.theta)
+        asked = (unseen.rows >= self.rows.start) & (unseen.rows < self.rows.stop)
+        known = np.isin(part.seen.bits, rest.bits)
+
+        def visit(block: Block) -> float:
+            z, x, *others = block.columns
+            m = view.latents(replace(block, columns=(z, x[:, known], *others)))
+            p = np.clip(unseen.mean_field(m, ROUGH)[0][:, asked], LEAST, 1 - LEAST)
+            bits = x[:, ~known]
+            on: Any = bits.multiply(np.log(p) - np.log1p(-p)).sum(axis=1)
+            return -block.total(np.log1p(-p).sum(axis=1) + np.asarray(on).ravel())
+
+        return float(part.data.map_sum(visit))
+
+
 def has_probabilities(model: Any) -> bool:
     """Return whether a supervised harmonium gives probabilities of labels, or raise an AttributeError."""
     fitted = getattr(model, "supervision_", None)
@@ -338,3 +389,70 @@ def check_proper(model: Any) -> None:
         Marginal.of(parameters, np.arange(layout.n_gaussian))
     except np.linalg.LinAlgError:
         raise ValueError("no distribution has its components_ and noise_variance_") from None
+
+
+def unlinked_views(tables: Mapping[str, Table], *, by_target: bool) -> Groups:
+    """Return the groups of views that no row links, not even by other views; empty where all are linked.
+
+    Warns
+    -----
+    UserWarning
+        If there are such groups.
+    """
+    names = list(tables)
+    there = np.column_stack([~table.missing for table in tables.values()]).astype(np.intp)
+    n_groups, group = connected_components(there.T @ there, directed=False)
+    if n_groups == 1:
+        return ()
+    groups = tuple(tuple(n for n, at in zip(names, group, strict=True) if at == g) for g in range(n_groups))
+    _warn(f"{unlinked_sentence(groups, by_target=by_target)} Add rows that have views of both.")
+    return groups
+
+
+def linked_to(view: str, tables: Mapping[str, Table], groups: Groups) -> dict[str, Table]:
+    """Return tables without the views that no row of the fit links with `view`: of these nothing follows for it.
+
+    Warns
+    -----
+    UserWarning
+        If there are rows that show nothing else, which are taken to show nothing.
+    """
+    linked = next((group for group in groups if view in group), tuple(tables))
+    shown = np.any([~table.missing for table in tables.values()], axis=0)
+    used = np.any([~table.missing for name, table in tables.items() if name in linked] or [~shown & False], axis=0)
+    if n := int(np.sum(shown & ~used)):
+        _warn(
+            f"{n} of {len(shown)} rows show only views that no row of the fit links with {view!r} "
+            f"({groups_in_words(groups)}): they say nothing of it, and have its means."
+        )
+    hidden = np.ones(n_rows(tables), dtype=bool)
+    return {name: table if name in linked else replace(table, missing=hidden) for name, table in tables.items()}
+
+
+def warn_of_rows(tables: Mapping[str, Table], groups: Groups) -> None:
+    """Warn where a row shows views of several groups."""
+    if groups and (_groups_shown(tables, groups).sum(axis=0) > 1).any():
+        tell_unlinked(groups, "what rows that have several of them say together is not determined")
+
+
+def warn_of_comparison(tables: Sequence[Mapping[str, Table]], groups: Groups) -> None:
+    """Warn where rows that are to be compared show views of several groups."""
+    if groups and np.any([_groups_shown(of, groups).any(axis=1) for of in tables], axis=0).sum() > 1:
+        tell_unlinked(groups, "representations of rows of different groups cannot be compared")
+
+
+def _groups_shown(tables: Mapping[str, Table], groups: Groups) -> NDArray[np.bool_]:
+    """Return of which groups (n_groups, n_rows) rows show a view."""
+    nothing = np.ones(n_rows(tables), dtype=bool)
+    lost = [[tables[name].missing if name in tables else nothing for name in group] for group in groups]
+    return np.array([~np.all(of_group, axis=0) for of_group in lost])
+
+
+def tell_unlinked(groups: Groups, what: str) -> None:
+    """Warn of what no answer is known to; nothing where all views are linked."""
+    if groups:
+        _warn(f"No row of the fit has views of two of these groups: {groups_in_words(groups)}. So {what}.")
+
+
+def _warn(said: str) -> None:
+    warnings.warn(said, stacklevel=levels_to_user())

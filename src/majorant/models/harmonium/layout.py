@@ -1,4 +1,4 @@
-"""The parts of a harmonium: variables, parameters, and the loss of a target."""
+"""The parts of a harmonium: where variables of views are in its parameters, and the loss of a target."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
 from majorant._numbers import briefly
 from majorant._validation import check_auto, check_real, is_missing
 from majorant.models.harmonium.structure import Structure
+from majorant.models.harmonium.tables import Table, n_rows
+from majorant.models.harmonium.variables import FittedView, spread_of
+from majorant.models.harmonium.views import Gaussian
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
 
+PLACES = ("gaussian", "bernoulli", "structured", "categorical")
+"""Kinds of variables, in their order in the model."""
 EDGE = 1e-10
 """Smallest `properness` of a start."""
 SMOOTHING = 0.1
@@ -351,3 +357,117 @@ def standardised_target(y: Array, mean: float, scale: float, weights: Array | No
     target: Array = (y - mean) / scale
     _refuse_huge(target if weights is None else target[weights > 0])
     return target
+
+
+def in_order(views: tuple[FittedView, ...]) -> list[FittedView]:
+    """Return the views in their order in W: by `PLACES`, and within one as the user named them."""
+    return [view for place in PLACES for view in views if view.place == place]
+
+
+def layout_of(views: tuple[FittedView, ...], supervision: Supervision) -> Layout:
+    """Lay out the variables of all views, the label where it is modelled, and the scores of a loss."""
+    levels = [size for view in views for size in view.sizes]
+    weights = [1.0] * len(levels)
+    if supervision.n_labels:
+        levels, weights = [*levels, supervision.n_labels], [*weights, supervision.weight]
+    n_gaussian, n_bits = (sum(v.width for v in views if v.place == place) for place in ("gaussian", "bernoulli"))
+    structures = tuple(v.structure for v in views if v.structure is not None)
+    has_label = supervision.n_labels > 0
+    return Layout(n_gaussian, n_bits, tuple(levels), tuple(weights), supervision.n_scores, has_label, structures)
+
+
+def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
+    """Return the rows of W of each view."""
+    found, start = {}, 0
+    for view in in_order(views):
+        found[view.name] = slice(start, start + view.width)
+        start += view.width
+    return {view.name: found[view.name] for view in views}
+
+
+def centre_of(views: tuple[FittedView, ...], label_shares: Array) -> Array:
+    """Return the mean of each variable."""
+    return np.concatenate([*(view.centre for view in in_order(views)), label_shares])
+
+
+def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout, penalty: float) -> Array:
+    """Return the units of the rows of W and V: inverse standard deviations, with the floor of rare bits.
+
+    Those of the target are smaller by the root of its penalty in units of that of the views.
+    """
+    of_views = (view.scale_of_weights for view in in_order(views))
+    of_target = np.concatenate([1 / spread_of(label_shares), np.ones(layout.n_scores)])
+    return np.concatenate([*of_views, of_target / np.sqrt(penalty)])
+
+
+def known_variances(views: tuple[FittedView, ...]) -> Array:
+    """Return the variance of each Gaussian variable given the latents; NaN where it is learnt."""
+    known = [np.full(v.width, v.given.variance or np.nan) for v in in_order(views) if isinstance(v.given, Gaussian)]
+    return np.concatenate([np.empty(0), *known])
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Rows that have the same views, as variables of the model."""
+
+    seen: Seen
+    rows: NDArray[np.intp]
+    # Gaussian variables (dense), bits and one-hot categories (CSR), then data of each structured view
+    columns: tuple[Any, ...]
+
+
+def patterns_of(tables: Mapping[str, Table], views: tuple[FittedView, ...], *, reuse: bool = False) -> list[Pattern]:
+    """Group rows by the views that they have, complete rows first; a view without a table is missing for all rows.
+
+    `reuse` allows to overwrite the tables.
+    """
+    n = n_rows(tables)
+    lost = np.column_stack([tables[v.name].missing if v.name in tables else np.ones(n, dtype=bool) for v in views])
+    encoded = {v.name: v.encoded(tables[v.name], reuse=reuse) for v in views if v.name in tables}
+    kinds = [np.unique(lost, axis=0)] if n else [np.zeros((1, len(views)), dtype=bool)]
+    found = []
+    for missing in kinds[0]:
+        rows = np.flatnonzero((lost == missing).all(axis=1))
+        there = [v for v, gone in zip(views, missing, strict=True) if not gone]
+        columns = [_stacked(there, place, encoded, rows, n) for place in ("gaussian", "bernoulli", "categorical")]
+        structured = [encoded[v.name] for v in there if v.structure is not None]
+        columns += structured if len(rows) == n else [table[rows] for table in structured]
+        found.append(Pattern(seen_of(views, there), rows, tuple(columns)))
+    return found
+
+
+def seen_of(views: tuple[FittedView, ...], there: list[FittedView]) -> Seen:
+    """Return the variables of rows with the views `there`."""
+    at = rows_of_views(views)
+    names = {v.name for v in there}
+
+    def indices(place: str, present: bool) -> NDArray[np.intp]:
+        parts = [
+            np.arange(at[v.name].start, at[v.name].stop)
+            for v in views
+            if v.place == place and (v.name in names) == present
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+    variables: list[int] = []
+    number = 0
+    for view in views:
+        if view.kind == "categorical":
+            variables += range(number, number + len(view.sizes)) if view.name in names else []
+            number += len(view.sizes)
+    structured = [v.name for v in views if v.structure is not None]
+    structures = tuple(i for i, name in enumerate(structured) if name in names)
+    return Seen(
+        indices("gaussian", True), indices("bernoulli", True), tuple(variables), indices("gaussian", False), structures
+    )
+
+
+def _stacked(there: list[FittedView], place: str, encoded: Mapping[str, Any], rows: NDArray[np.intp], n: int) -> Any:
+    tables = [encoded[v.name] for v in there if v.place == place]
+    if not tables:
+        return np.empty((len(rows), 0)) if place == "gaussian" else sparse.csr_matrix((len(rows), 0))
+    if len(tables) == 1:
+        whole = tables[0]
+    else:
+        whole = np.hstack(tables) if place == "gaussian" else sparse.hstack(tables, format="csr")
+    return whole if len(rows) == n else whole[rows]

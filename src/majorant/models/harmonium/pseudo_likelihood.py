@@ -15,12 +15,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from scipy.special import logsumexp
 
-from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.layout import Layout, Loss, Marginal, Parameters, Seen
+from majorant.data.chunks import BLOCK_BYTES, Block, Chunks
+from majorant.models.harmonium.layout import (
+    Layout,
+    Loss,
+    Marginal,
+    Parameters,
+    Pattern,
+    Seen,
+    Supervision,
+    centre_of,
+    layout_of,
+    patterns_of,
+)
 from majorant.models.harmonium.structure import Conditionals
+from majorant.models.harmonium.tables import Distinct
+from majorant.models.harmonium.variables import FittedView
 from majorant.solvers.logistic import positions, softplus_and_minus_sigmoid
 
 Array = NDArray[np.float64]
@@ -423,3 +437,50 @@ def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:
     data = block.columns[len(block.columns) - len(seen.structures) :]
     structures = [layout.structures[i] for i in seen.structures]
     return [z, x, *(s.table(of_rows) for s, of_rows in zip(structures, data, strict=True)), c]
+
+
+def parts_of(
+    patterns: list[Pattern],
+    rows: Distinct,
+    layout: Layout,
+    *,
+    n_jobs: int | None = None,
+) -> tuple[Part, ...]:
+    """Add weights, and y as one more variable or as the target of scores, to the rows of each pattern."""
+    parts = []
+    size = int(np.clip(BLOCK_BYTES // (8 * max(layout.n_variables, 1)), 64, 8192))
+    for pattern in patterns:
+        z, x, c, *structured = pattern.columns
+        seen = pattern.seen
+        if layout.has_label:
+            assert rows.y is not None
+            n_labels = layout.levels[-1]
+            of_label = sparse.csr_matrix(
+                (np.ones(len(pattern.rows)), rows.y[pattern.rows], np.arange(len(pattern.rows) + 1)),
+                shape=(len(pattern.rows), n_labels),
+            )
+            c = sparse.hstack([c, of_label], format="csr")
+            seen = replace(seen, variables=(*seen.variables, len(layout.levels) - 1))
+        w = rows.weights[pattern.rows]
+        extra = (rows.y[pattern.rows],) if layout.n_scores and rows.y is not None else ()
+        weights = None if (w == 1.0).all() else w
+        data = Chunks(z, x, c, *extra, *structured, weights=weights, rows=size, n_jobs=n_jobs)
+        parts.append(Part(seen, data))
+    return tuple(parts)
+
+
+def problem_of(
+    rows: Distinct,
+    views: tuple[FittedView, ...],
+    supervision: Supervision,
+    label_shares: Array,
+    *,
+    n_jobs: int | None,
+    reuse: bool,
+) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
+    """Return the pseudo-likelihood of distinct rows, and the positions of the rows of each part among them."""
+    layout = layout_of(views, supervision)
+    patterns = patterns_of(rows.tables, views, reuse=reuse)
+    parts = parts_of(patterns, rows, layout, n_jobs=n_jobs)
+    problem = PseudoLikelihood(layout, centre_of(views, label_shares), parts, supervision.loss, supervision.weight)
+    return problem, tuple(pattern.rows for pattern in patterns)

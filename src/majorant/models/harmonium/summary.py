@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._numbers import counted
+from majorant.models.harmonium.layout import rows_of_views
 from majorant.models.harmonium.search import VIEW_PENALTIES
-from majorant.models.harmonium.variables import rows_of_views
 from majorant.models.harmonium.views import MOST_COLUMNS, ROWS_PER_COLUMN
 from majorant.solvers.logistic import PENALTIES
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, search_block

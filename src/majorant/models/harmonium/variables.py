@@ -1,4 +1,4 @@
-"""Variables of the model from columns of views: standardisation, whitening, levels, patterns of missing views."""
+"""Variables of the model from columns of views: standardisation, whitening, levels, structures."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant._numbers import briefly
 from majorant._validation import levels_to_user
-from majorant.data.chunks import BLOCK_BYTES, Block, Chunks
-from majorant.models.harmonium.layout import Layout, Seen, Supervision
-from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
-from majorant.models.harmonium.structure_fit import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
-from majorant.models.harmonium.tables import Distinct, Table, n_rows
-from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian, View, edges_of, is_whitened
+from majorant.data.chunks import Block, Chunks
+from majorant.models.harmonium.structure import CONFIGURATIONS, ChainStructure, GraphStructure, Structure
+from majorant.models.harmonium.tables import Distinct, Table
+from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, View, edges_of, is_whitened
 from majorant.registry import value_class
 from majorant.solvers.covariance import Whitener, fit_whitener, mean_of
 
 Array = NDArray[np.float64]
 
-PLACES = ("gaussian", "bernoulli", "structured", "categorical")
-"""Kinds of variables, in their order in the model."""
 ROWS = 4096
 """Number of rows that are standardised at a time."""
 FARTHEST = 1e100
 """Bound on standardised values, so that their squares stay finite."""
+LEAST_SPREAD = 0.01
+"""Floor of the variance of a bit in the penalty."""
+BLOCK_NUMBERS = 1 << 19
+"""Features that are held at a time."""
 
 
 @value_class
@@ -303,162 +303,70 @@ def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ..
     return tuple(fitted)
 
 
-def in_order(views: tuple[FittedView, ...]) -> list[FittedView]:
-    """Return the views in their order in W: by `PLACES`, and within one as the user named them."""
-    return [view for place in PLACES for view in views if view.place == place]
+def fit_graph(
+    bits: Any, weights: Array, edges: NDArray[np.intp], kept: NDArray[np.intp], *, is_latent: bool
+) -> GraphStructure:
+    """Fit the structure of the bits that vary: columns `kept`; `weights` of rows sum to 1."""
+    number = np.full(max(int(edges.max(initial=-1)), int(kept.max(initial=-1))) + 1, -1, dtype=np.intp)
+    number[kept] = np.arange(len(kept))
+    inner = number[edges]
+    inner = inner[(inner >= 0).all(axis=1)]
+    width = len(kept) + len(inner)
+    plain = GraphStructure(len(kept), is_latent, inner, np.zeros(width), np.ones(width))
+    rows = Chunks(bits, weights=weights, rows=_rows(width))
+    centre = rows.map_sum(lambda block: np.asarray(block.weights) @ plain.features(block.columns[0]))
+    squares = _moments_of_features(replace(plain, centre=centre), bits, weights)[0]
+    return replace(plain, centre=centre, spread=np.sqrt(np.maximum(squares, LEAST_SPREAD)))
 
 
-def layout_of(views: tuple[FittedView, ...], supervision: Supervision) -> Layout:
-    """Lay out the variables of all views, the label where it is modelled, and the scores of a loss."""
-    levels = [size for view in views for size in view.sizes]
-    weights = [1.0] * len(levels)
-    if supervision.n_labels:
-        levels, weights = [*levels, supervision.n_labels], [*weights, supervision.weight]
-    n_gaussian, n_bits = (sum(v.width for v in views if v.place == place) for place in ("gaussian", "bernoulli"))
-    structures = tuple(v.structure for v in views if v.structure is not None)
-    has_label = supervision.n_labels > 0
-    return Layout(n_gaussian, n_bits, tuple(levels), tuple(weights), supervision.n_scores, has_label, structures)
+def fit_chain(
+    counts: Any, weights: Array, n_words: int, *, is_latent: bool
+) -> tuple[ChainStructure, Array, NDArray[np.intp]]:
+    """Fit the structure of the words that vary; also the mean of every word, and which words vary."""
+    sums, plain = (np.asarray(total).ravel() for total in (weights @ counts, counts.sum(axis=0)))
+    at, on = (total[:-1].reshape(len(CONFIGURATIONS), n_words) for total in (sums, plain))
+    steps = sums[-1] - weights.sum()
+    mean, kept = varying(at[:3].sum(axis=0) / sums[-1], on[:3].sum(axis=0), plain[-1])
+    pairs = (at[1] + 2 * at[2]) / (2 * steps) if steps > 0 else np.zeros(n_words)
+    lengths = counts[:, [-1]].toarray()[:, 0]
+    order = np.argsort(lengths, kind="stable")
+    median = lengths[order][np.searchsorted(np.cumsum(weights[order]), 0.5 * weights.sum())]
+    centre, zero = np.concatenate([mean[kept], pairs[kept]]), np.zeros(len(kept))
+    structure = ChainStructure(len(kept), is_latent, int(median), centre, np.ones(2 * len(kept)), zero)
+    squares, products = _moments_of_features(structure, of_words(counts, n_words, kept), weights)
+    of_nodes, of_couplings = squares[: len(kept)], squares[len(kept) :]
+    slope = products / np.maximum(of_nodes, LEAST_SPREAD)
+    squares = np.append(of_nodes, of_couplings - slope * (2 * products - slope * of_nodes))
+    return replace(structure, spread=np.sqrt(np.maximum(squares, LEAST_SPREAD)), slope=slope), mean, kept
 
 
-def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
-    """Return the rows of W of each view."""
-    found, start = {}, 0
-    for view in in_order(views):
-        found[view.name] = slice(start, start + view.width)
-        start += view.width
-    return {view.name: found[view.name] for view in views}
+def varying(mean: Array, on: NDArray[Any], n: float) -> tuple[Array, NDArray[np.intp]]:
+    """Return means of bits of which `on` of n cells are on, kept away from 0 and 1, and the bits that vary."""
+    varies, least = (on > 0) & (on < n), 0.5 / (1 + n)
+    return np.where(varies, mean, np.clip(np.round(mean), least, 1 - least)), np.flatnonzero(varies)
 
 
-def centre_of(views: tuple[FittedView, ...], label_shares: Array) -> Array:
-    """Return the mean of each variable."""
-    return np.concatenate([*(view.centre for view in in_order(views)), label_shares])
+def of_words(counts: Any, n_words: int, kept: NDArray[np.intp]) -> Any:
+    """Return the counts of some of the words."""
+    if len(kept) == n_words:
+        return counts
+    columns = (n_words * np.arange(len(CONFIGURATIONS))[:, None] + kept).ravel()
+    return counts[:, np.append(columns, counts.shape[1] - 1)]
 
 
-def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout, penalty: float) -> Array:
-    """Return the units of the rows of W and V: inverse standard deviations, with the floor of rare bits.
+def _moments_of_features(structure: Structure, data: Any, weights: Array) -> tuple[Array, Array]:
+    """Return mean squares of features, and mean products of features of nodes and their couplings, if there are any."""
+    n = structure.n_nodes
 
-    Those of the target are smaller by the root of its penalty in units of that of the views.
-    """
-    of_views = (view.scale_of_weights for view in in_order(views))
-    of_target = np.concatenate([1 / spread_of(label_shares), np.ones(layout.n_scores)])
-    return np.concatenate([*of_views, of_target / np.sqrt(penalty)])
+    def visit(block: Block) -> Array:
+        f, w = structure.features(block.columns[0]), np.asarray(block.weights)
+        products = f[:, :n] * f[:, n : 2 * n] if structure.width == 2 * n else f[:, :0]
+        return np.concatenate([w @ f**2, w @ products])
 
-
-def known_variances(views: tuple[FittedView, ...]) -> Array:
-    """Return the variance of each Gaussian variable given the latents; NaN where it is learnt."""
-    known = [np.full(v.width, v.given.variance or np.nan) for v in in_order(views) if isinstance(v.given, Gaussian)]
-    return np.concatenate([np.empty(0), *known])
+    sums = Chunks(data, weights=weights, rows=_rows(structure.width)).map_sum(visit) / weights.sum()
+    return sums[: structure.width], sums[structure.width :]
 
 
-@dataclass(frozen=True)
-class Pattern:
-    """Rows that have the same views, as variables of the model."""
-
-    seen: Seen
-    rows: NDArray[np.intp]
-    # Gaussian variables (dense), bits and one-hot categories (CSR), then data of each structured view
-    columns: tuple[Any, ...]
-
-
-def patterns_of(tables: Mapping[str, Table], views: tuple[FittedView, ...], *, reuse: bool = False) -> list[Pattern]:
-    """Group rows by the views that they have, complete rows first; a view without a table is missing for all rows.
-
-    `reuse` allows to overwrite the tables.
-    """
-    n = n_rows(tables)
-    lost = np.column_stack([tables[v.name].missing if v.name in tables else np.ones(n, dtype=bool) for v in views])
-    encoded = {v.name: v.encoded(tables[v.name], reuse=reuse) for v in views if v.name in tables}
-    kinds = [np.unique(lost, axis=0)] if n else [np.zeros((1, len(views)), dtype=bool)]
-    found = []
-    for missing in kinds[0]:
-        rows = np.flatnonzero((lost == missing).all(axis=1))
-        there = [v for v, gone in zip(views, missing, strict=True) if not gone]
-        columns = [_stacked(there, place, encoded, rows, n) for place in ("gaussian", "bernoulli", "categorical")]
-        structured = [encoded[v.name] for v in there if v.structure is not None]
-        columns += structured if len(rows) == n else [table[rows] for table in structured]
-        found.append(Pattern(seen_of(views, there), rows, tuple(columns)))
-    return found
-
-
-def seen_of(views: tuple[FittedView, ...], there: list[FittedView]) -> Seen:
-    """Return the variables of rows with the views `there`."""
-    at = rows_of_views(views)
-    names = {v.name for v in there}
-
-    def indices(place: str, present: bool) -> NDArray[np.intp]:
-        parts = [
-            np.arange(at[v.name].start, at[v.name].stop)
-            for v in views
-            if v.place == place and (v.name in names) == present
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
-
-    variables: list[int] = []
-    number = 0
-    for view in views:
-        if view.kind == "categorical":
-            variables += range(number, number + len(view.sizes)) if view.name in names else []
-            number += len(view.sizes)
-    structured = [v.name for v in views if v.structure is not None]
-    structures = tuple(i for i, name in enumerate(structured) if name in names)
-    return Seen(
-        indices("gaussian", True), indices("bernoulli", True), tuple(variables), indices("gaussian", False), structures
-    )
-
-
-def _stacked(there: list[FittedView], place: str, encoded: Mapping[str, Any], rows: NDArray[np.intp], n: int) -> Any:
-    tables = [encoded[v.name] for v in there if v.place == place]
-    if not tables:
-        return np.empty((len(rows), 0)) if place == "gaussian" else sparse.csr_matrix((len(rows), 0))
-    if len(tables) == 1:
-        whole = tables[0]
-    else:
-        whole = np.hstack(tables) if place == "gaussian" else sparse.hstack(tables, format="csr")
-    return whole if len(rows) == n else whole[rows]
-
-
-def parts_of(
-    patterns: list[Pattern],
-    rows: Distinct,
-    layout: Layout,
-    *,
-    n_jobs: int | None = None,
-) -> tuple[Part, ...]:
-    """Add weights, and y as one more variable or as the target of scores, to the rows of each pattern."""
-    parts = []
-    size = int(np.clip(BLOCK_BYTES // (8 * max(layout.n_variables, 1)), 64, 8192))
-    for pattern in patterns:
-        z, x, c, *structured = pattern.columns
-        seen = pattern.seen
-        if layout.has_label:
-            assert rows.y is not None
-            n_labels = layout.levels[-1]
-            of_label = sparse.csr_matrix(
-                (np.ones(len(pattern.rows)), rows.y[pattern.rows], np.arange(len(pattern.rows) + 1)),
-                shape=(len(pattern.rows), n_labels),
-            )
-            c = sparse.hstack([c, of_label], format="csr")
-            seen = replace(seen, variables=(*seen.variables, len(layout.levels) - 1))
-        w = rows.weights[pattern.rows]
-        extra = (rows.y[pattern.rows],) if layout.n_scores and rows.y is not None else ()
-        weights = None if (w == 1.0).all() else w
-        data = Chunks(z, x, c, *extra, *structured, weights=weights, rows=size, n_jobs=n_jobs)
-        parts.append(Part(seen, data))
-    return tuple(parts)
-
-
-def problem_of(
-    rows: Distinct,
-    views: tuple[FittedView, ...],
-    supervision: Supervision,
-    label_shares: Array,
-    *,
-    n_jobs: int | None,
-    reuse: bool,
-) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
-    """Return the pseudo-likelihood of distinct rows, and the positions of the rows of each part among them."""
-    layout = layout_of(views, supervision)
-    patterns = patterns_of(rows.tables, views, reuse=reuse)
-    parts = parts_of(patterns, rows, layout, n_jobs=n_jobs)
-    problem = PseudoLikelihood(layout, centre_of(views, label_shares), parts, supervision.loss, supervision.weight)
-    return problem, tuple(pattern.rows for pattern in patterns)
+def _rows(width: int) -> int:
+    """Return how many rows of features are held at a time."""
+    return max(BLOCK_NUMBERS // max(width, 1), 16)
