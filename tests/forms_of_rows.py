@@ -149,6 +149,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "red",
     ),
     "mixed column names": (lambda: pd.DataFrame(ROWS, columns=["a", 1, "c"]), "names"),
+    "pandas columns of one name": (
+        lambda: pd.DataFrame(ROWS, columns=["a", "b", "a"]),
+        "X has 2 columns named 'a': rename one of them, or leave it out",
+    ),
+    "arrow columns of one name": (
+        lambda: pa.table(list(ROWS.T), names=["c", "b", "c"]),
+        "X has 2 columns named 'c': rename one of them, or leave it out",
+    ),
     "fewer rows than parts": (lambda: ROWS[:2], "n_samples=2"),
     "one row": (lambda: ROWS[:1], "n_samples=1"),
     "dates": (lambda: ROWS.astype("M8[D]"), r"dates or durations \(datetime64\[D\]\)"),

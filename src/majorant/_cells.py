@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, time, timedelta
 from typing import Any
@@ -75,11 +76,18 @@ def without_na(values: Any) -> Any:
     return np.where(lost, np.nan, table) if lost.any() else values
 
 
+def refuse_repeated_names(names: Iterable[Any], table: str) -> None:
+    """Raise ValueError for columns of one name: which of them is meant, no one knows."""
+    for name, n in Counter(names).items():
+        if n > 1:
+            raise ValueError(f"{table} has {n} columns named {name!r}: rename one of them, or leave it out")
+
+
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def refuse_what_is_no_number(values: Any, name: str) -> None:
-    """Raise an error for dates, durations and masked cells, which would be taken as numbers.
+    """Raise an error for dates, durations and masked cells, which would be taken as numbers, and for columns of one name.
 
     Tables may be arrays, data frames with any names of columns, or lists; arrays of objects are searched cell by cell.
     """
@@ -91,8 +99,8 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
             values = np.asarray(values)
         except (ValueError, TypeError, OverflowError):  # no table, as others say
             return
-    of_objects = False
-    for column, dtype in _column_types(values):
+    of_objects, types = False, list(_column_types(values))
+    for column, dtype in types:
         of_objects |= str(dtype).lower() == "object"
         if str(_levels_of(dtype)).lower().startswith(("date", "timedelta", "duration", "time", "period")):
             where = name if column is None else f"column {column!r} of {name}"
@@ -102,6 +110,7 @@ def refuse_what_is_no_number(values: Any, name: str) -> None:
         if str(dtype).lower().startswith(("struct", "list", "array(")):
             where = name if column is None else f"column {column!r} of {name}"
             raise TypeError(f"{where} holds several values a cell ({dtype}): write each as a column of its own")
+    refuse_repeated_names([column for column, _ in types], name)
     if of_objects:
         _refuse_odd_objects(np.asarray(values, dtype=object), name)
 

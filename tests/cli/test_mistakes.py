@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 import majorant as mj
 from majorant import persistence
@@ -196,6 +198,14 @@ def _zipped(name: str, content: bytes) -> bytes:
     return archive.getvalue()
 
 
+def _of_one_name(writer: Callable[..., Any]) -> bytes:
+    """A file of Arrow with two columns of one name."""
+    content, table = io.BytesIO(), pa.table([[1, 2, 3], [3, 1, 2]], names=["a", "a"])
+    with writer(content, table.schema) as file:
+        file.write_table(table)
+    return content.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -229,6 +239,13 @@ def _zipped(name: str, content: bytes) -> bytes:
         ("t.csv", b"a,a\n1,2", 't.csv has two columns "a": rename one of them.'),
         ("t.csv", b'a;"a"\n1;2', 't.csv has two columns "a": rename one of them.'),
         ("t.csv", b"a,a,a_duplicated_0\n1,2,3", 't.csv has two columns "a": rename one of them.'),
+        ("t.arrow", _of_one_name(pa.ipc.new_file), 't.arrow has two columns "a": rename one of them.'),
+        ("t.arrow", _of_one_name(pa.ipc.new_stream), 't.arrow has two columns "a": rename one of them.'),
+        (
+            "t.parquet",
+            _of_one_name(pq.ParquetWriter),
+            "t.parquet cannot be read as parquet: column with name 'a' has more than one occurrence. Rename one",
+        ),
         ("t.csv", "a,b\n1,2".encode("utf-16"), "t.csv cannot be read as csv: it is not UTF-8 text."),
         ("t.csv", "a,\u00e9\n1,2".encode("latin-1"), "t.csv cannot be read as csv: it is not UTF-8 text."),
         ("t.csv", b"a,b\r1,2\r3,4\r", "t.csv ends its lines with CR alone"),

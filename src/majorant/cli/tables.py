@@ -156,6 +156,8 @@ def _explained(reason: str) -> tuple[str, str]:
         return "it is not UTF-8 text", "Name its encoding, such as --encoding cp1252, or save it again as UTF-8."
     if reason.startswith('could not parse `"'):
         return "a double quote is opened and not closed", "Close it, or write it twice where it is meant as a sign."
+    if "more than one occurrence" in reason:
+        return reason, "Rename one of them."
     return reason.rstrip("."), "Check that the file is complete and that its ending says what it is."
 
 
@@ -198,7 +200,12 @@ def _read_parquet(stream: FileIO, reading: Reading) -> pl.DataFrame:
 
 
 def _read_arrow(stream: FileIO, reading: Reading) -> pl.DataFrame:
+    from pyarrow import ArrowException, ipc
+
     is_file_format = stream.read(6) == b"ARROW1"
+    stream.seek(0)
+    with suppress(ArrowException):  # what is damaged is told below
+        refuse_repeated((ipc.open_file if is_file_format else ipc.open_stream)(stream).schema.names)
     stream.seek(0)
     return pl.read_ipc(stream) if is_file_format else pl.read_ipc_stream(stream)
 

@@ -9,6 +9,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._cells import refuse_repeated_names
+from majorant._frames import column_names
+
 Kind = Literal["numbers", "levels", "logicals"]
 """Kind of values of a column; logicals are 0 and 1 in a response, and levels in explanatory terms."""
 KINDS: tuple[Kind, ...] = ("numbers", "levels", "logicals")
@@ -35,11 +38,9 @@ class RowError(ValueError):
 def table_of(data: Any) -> nw.DataFrame[Any]:
     """Return a data frame of any library with columns named by text: 0 becomes ``0``."""
     data = nw.to_native(data, pass_through=True)
+    names = [] if hasattr(data, "collect") else [str(name) for name in column_names(data) or []]
+    refuse_repeated_names(names, "the table")
     if nw.dependencies.is_pandas_dataframe(data):
-        names = [str(name) for name in data.columns]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"the table has {names.count(twice)} columns named {twice!r}: rename one of them")
         data = data if names == list(data.columns) else data.set_axis(names, axis=1)
     try:
         return nw.from_native(data, eager_only=True)
