@@ -117,9 +117,7 @@ def test_no_score_takes_weights_that_are_none(cls: type[Any], weight: float) -> 
         fitted.score(ROWS, target(cls, N), sample_weight=with_last("sample_weight", weight).astype(float))
 
 
-@pytest.mark.parametrize(
-    "cls", [cls for cls, name in ARGUMENTS if name == "gating"], ids=lambda cls: cls.__name__
-)
+@pytest.mark.parametrize("cls", [cls for cls, name in ARGUMENTS if name == "gating"], ids=lambda cls: cls.__name__)
 def test_covariates_of_one_name_are_refused(cls: type[Any]) -> None:
     with pytest.raises(ValueError, match="gating has 2 columns named 'a': rename one of them, or leave it out"):
         fit(cls, gating=pd.DataFrame(ROWS, columns=["a", "b", "a"]))

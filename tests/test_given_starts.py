@@ -104,11 +104,13 @@ def test_a_search_of_more_effort_makes_more_runs(model: str) -> None:
 @pytest.mark.parametrize("n_init", [3, "auto"])
 @pytest.mark.parametrize("model", [name for name in FITTED if "KMeans" not in name])
 def test_runs_take_no_more_steps_than_they_may(model: str, n_init: int | str, max_iter: int) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         fitted = FITTED[model](n_init=n_init, max_iter=max_iter)
     assert all(start.n_iter <= max_iter for start in fitted.search_.starts)
     assert fitted.converged_ or fitted.n_iter_ <= max_iter
+    told = [one.category for one in said if f"did not converge in {max_iter=} steps" in str(one.message)]
+    assert told == ([] if fitted.converged_ else [ConvergenceWarning])
 
 
 @pytest.mark.parametrize("seed", [0, 4])

@@ -87,7 +87,7 @@ _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 def refuse_what_is_no_number(values: Any, name: str) -> None:
-    """Raise an error for dates, durations and masked cells, which would be taken as numbers, and for columns of one name.
+    """Raise an error for dates, durations, masked cells, which would be taken as numbers, and columns of one name.
 
     Tables may be arrays, data frames with any names of columns, or lists; arrays of objects are searched cell by cell.
     """

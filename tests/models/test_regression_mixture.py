@@ -447,12 +447,12 @@ def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
     x, values = random.normal(size=300), random.choice([0.0, 1.0], size=300)
     y = np.where(random.random(300) < 0.5, 1 + x, 2 - x) + 0.1 * random.normal(size=300)
     one = mj.RegressionMixture(1).fit(values[:, None], y)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with pytest.warns(ConvergenceWarning) as said:
         model = mj.RegressionMixture(2, max_iter=max_iter, random_state=0).fit(values[:, None], y)
     assert model.log_likelihood_ >= one.log_likelihood_ and model.search_.n_starts > 1
     assert model.search_.best == pytest.approx(model.log_likelihood_, abs=0.01) and not model.converged_
-    assert not said and model.regular_ and model.n_iter_ == max_iter
+    assert [str(one.message) for one in said] == [f"The fit did not converge in {max_iter=} steps: raise it, or tol."]
+    assert model.regular_ and model.n_iter_ == max_iter
 
 
 def test_draws_follow_the_model() -> None:

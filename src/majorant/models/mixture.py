@@ -39,7 +39,7 @@ from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
-from majorant.models.mixture_summary import degenerate_sentence, renumbered
+from majorant.models.mixture_summary import cut_short, degenerate_sentence, renumbered
 from majorant.models.undetermined_covariances import never_together, of_never_together, of_undetermined, undetermined
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, entrants, found_of
@@ -455,7 +455,7 @@ class MixtureEstimator(FittedMixture):
         said = [] if self.regular_ else [degenerate_sentence(self)]
         said += filter(None, [self.separated_, of_never_together(self.never_together_)])
         if not self.converged_ and self.max_iter > 0:
-            said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
+            said.append(cut_short(self.max_iter))
         return said
 
     def _advice(self) -> str:

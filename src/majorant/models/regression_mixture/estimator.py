@@ -313,6 +313,13 @@ class RegressionMixture(CertifiableLines):
         ------
         ValueError, TypeError
             If data, weights or parameters cannot be used; the message says what to change.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no regular solution was found, or `max_iter` was reached.
+        LinAlgWarning
+            If coefficients are not unique.
         """
         with self._all_or_nothing():
             self._forget_formula(X)

@@ -23,6 +23,7 @@ from majorant.engine.trace import Trace
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.covariates import of_undetermined, refuse_wide_covariates
+from majorant.models.mixture_summary import cut_short
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
 from majorant.models.regression_mixture.extras import Extras, check_unit_weights, shared_columns
@@ -107,6 +108,8 @@ def fit(
         said.append((attributes["separated_"], ConvergenceWarning))
     if not found.best.is_regular:
         said.append((attributes["degeneracy_"], ConvergenceWarning))
+    if not attributes["converged_"]:
+        said.append((cut_short(model.max_iter), ConvergenceWarning))
     return attributes, said
 
 
