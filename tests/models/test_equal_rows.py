@@ -53,6 +53,24 @@ def test_states_of_equal_rows_are_one_state_twice(emission: str, k: int) -> None
     assert not model.regular_ and mj.HiddenMarkovModel(1, emission=emission).fit(rows).regular_
 
 
+@pytest.mark.parametrize("items", ["auto", "count", "ordinal", "negative_binomial", "zero_inflated_poisson"])
+@pytest.mark.parametrize("n_patterns", [1, 2])
+def test_more_classes_than_patterns_are_no_regular_solution(items: str, n_patterns: int) -> None:
+    rows = np.repeat(np.arange(n_patterns), 30)[:, None] * np.ones((1, 3), dtype=int)
+    model = mj.LatentClassAnalysis(n_patterns + 1, items=items, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=f"X has {n_patterns} distinct rows?, too few to tell"):
+        model.fit(rows)
+    assert not model.regular_ and mj.LatentClassAnalysis(n_patterns, items=items).fit(rows).regular_
+
+
+def test_classes_that_items_without_variation_leave_are_one_class_twice() -> None:
+    """Rows differ in a covariate alone."""
+    rows, age = np.zeros((60, 3), dtype=int), np.arange(60.0)
+    with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
+        model = mj.LatentClassAnalysis(2, random_state=0).fit(rows, gating=age)
+    assert not model.regular_
+
+
 @pytest.mark.parametrize(
     ("model", "rows"),
     [

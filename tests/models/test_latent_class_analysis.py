@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 
@@ -129,15 +128,6 @@ def test_the_order_of_rows_does_not_matter() -> None:
     first, second = (mj.LatentClassAnalysis(3, random_state=0).fit(rows) for rows in (table, table.iloc[order]))
     assert first.log_likelihood_ == second.log_likelihood_
     np.testing.assert_array_equal(first.predict_proba(table)[order], second.predict_proba(table.iloc[order]))
-
-
-def test_two_patterns_need_no_third_class() -> None:
-    rows = np.repeat([[0, 0, 0], [1, 1, 1]], 50, axis=0)
-    with pytest.warns(ConvergenceWarning, match="X has 2 distinct rows, too few to tell 3 classes apart"):
-        three = mj.LatentClassAnalysis(3, random_state=0).fit(rows)
-    two = mj.LatentClassAnalysis(2, random_state=0).fit(rows)
-    assert two.log_likelihood_ == pytest.approx(100 * np.log(0.5), abs=1e-7)
-    assert three.log_likelihood_ == pytest.approx(two.log_likelihood_, abs=1e-6)
 
 
 def test_constant_items_and_unused_levels_have_no_parameters() -> None:

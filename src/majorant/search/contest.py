@@ -239,13 +239,7 @@ class MixtureContest:
         return self._twins(run.theta)
 
     def _twins(self, theta: Parameters[Any, Any]) -> str:
-        return TWINS if self.has_faults and len(self.same_densities(theta)) else ""
-
-    @property
-    def has_faults(self) -> bool:
-        """Whether solutions may be excluded, so that what is left may be one of fewer components."""
-        parts = getattr(self.mixture.density, "parts", [("", self.mixture.density)])
-        return any(isinstance(density, Judged) for _, density in parts)
+        return TWINS if len(self.same_densities(theta)) else ""
 
     def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
         """Return the pairs of components of one run in which rows have the same densities, (pairs, 2)."""

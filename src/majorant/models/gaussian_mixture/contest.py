@@ -85,7 +85,6 @@ class GaussianContest(MixtureContest):
     best_degenerate: Run[Theta] | None = None
 
     is_sampled = False
-    has_faults = True
 
     @property
     def model(self) -> Gaussian:

@@ -158,8 +158,6 @@ class SequenceContest(MixtureContest):
             said = self.lines.exact_line(free.density) or said
         return said
 
-    has_faults = True  # states that are the same make a model of fewer, whatever their density
-
     def same_densities(self, theta: Parameters[Any, Any]) -> NDArray[np.intp]:
         """Return the pairs of states that are the same: in rows, and in where they lead to if another one differs."""
         pairs, k = super().same_densities(theta), self.mixture.n_components

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._numbers import counted
@@ -21,6 +20,7 @@ from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import blocks_of
 from majorant.densities import Product
+from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.laws import ByPopulation, Independent
@@ -210,10 +210,11 @@ class FittedLatentClasses(MixtureEstimator):
             if block.in_units:
                 at = list(block.columns)
                 self.item_center_[at], self.item_scale_[at] = units_of(x, rows.weights)
-        n, k = len(rows.weights), self.n_components
-        if n < k:
-            said = f"X has {counted(n, 'distinct row')}, too few to tell {k} classes apart: ask for at most {n}."
-            warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
+
+    def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
+        n, k = len(contest.weights), self.n_components
+        few = f"X has {counted(n, 'distinct row')}, too few to tell {k} classes apart: ask for at most {n}"
+        return few if n < k else super()._degeneracy(contest, ends, order)
 
     def _points(self, rows: Rows) -> Array:
         blocks, columns = self.items_.blocks, rows.columns
