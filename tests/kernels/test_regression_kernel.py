@@ -169,14 +169,34 @@ def test_em_of_one_line_is_least_squares() -> None:
     assert steps <= 3
 
 
-def test_em_from_the_end_of_a_run_goes_on() -> None:
+def test_plain_steps_from_the_end_of_a_run_go_on() -> None:
     x, y, w, *start = problem(200, 2, 2, np.float64)
     once, twice = [a.copy() for a in start], [a.copy() for a in start]
-    _kernels.regression_em(x, y, w, np.inf, 1e-16, False, 20, 0.0, *once)
+    _kernels.regression_em(x, y, w, np.inf, 1e-16, False, 6, 0.0, *once)
     for _ in range(2):
-        _kernels.regression_em(x, y, w, np.inf, 1e-16, False, 10, 0.0, *twice)
+        _kernels.regression_em(x, y, w, np.inf, 1e-16, False, 3, 0.0, *twice)
     for a, b in zip(once, twice, strict=True):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("common", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_extrapolation_ends_where_plain_steps_do(seed: int, common: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(150), rng.normal(size=150)])
+    y = np.sum(x * np.array([[0.0, 1.0], [1.0, -1.0]])[np.arange(150) % 2], axis=1) + rng.normal(size=150)
+    start = np.array([0.5, 0.5]), np.array([[0.0, 0.5], [0.5, -0.5]]), np.ones(2)
+    plain, run = [a.copy() for a in start], [a.copy() for a in start]
+    end, steps, converged = _kernels.regression_em(x, y, None, 100.0, 1e-16, common, 1000, 1e-12, *run)
+    n_plain, free = 0, np.inf
+    while free - end > 1e-9 and n_plain < 10_000:
+        free, _, _ = _kernels.regression_em(x, y, None, 100.0, 1e-16, common, 1, 0.0, *plain)
+        n_plain += 1
+    assert converged
+    assert end <= free <= end + 1e-9
+    assert steps < n_plain
+    for a, b in zip(plain, run, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-3)
 
 
 @each_dtype

@@ -42,7 +42,10 @@ class Plan:
     sure_share: float = 0.75
     sure_starts: tuple[int, float] = (1, 0.0)
     least_hits: int = 3  # number of times that the best must have been reached
-    agreed_share: float = np.inf  # share of all runs at the best from which on one round without improvement is enough
+    # share of all runs, or number of them, at the best from which on so many rounds without improvement are enough
+    agreed_share: float = np.inf
+    agreed_hits: float = np.inf
+    agreed_rounds: int = 1
     starts_every: int = 2  # rounds between two with new starts instead of perturbations; 0: only the first has starts
     n_kept: int = 4  # number of distinct optima that perturbations start from
     # perturbations without the rule against degenerate solutions: does it exclude a better one? 0: not asked

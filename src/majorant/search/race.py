@@ -312,7 +312,8 @@ class Race(Generic[Theta]):
         is_sure = agree >= max(plan.sure_starts[0], plan.sure_starts[1] * starts) and hits >= plan.sure_share * n_finals
         if number >= plan.sure_rounds and improved == 0 and is_sure:
             return True
-        patience = 1 if hits >= plan.agreed_share * n_finals else plan.least_rounds
+        have_agreed = hits >= min(plan.agreed_share * n_finals, plan.agreed_hits)
+        patience = plan.agreed_rounds if have_agreed else plan.least_rounds
         return number >= patience and number - improved >= patience
 
     def _found(self) -> Found[Theta]:

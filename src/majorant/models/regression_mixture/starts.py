@@ -53,12 +53,13 @@ def plan_of(n_components: int, *, is_sampled: bool, is_plain: bool, is_cheap: bo
         return Plan(
             n_starts=size,
             n_perturbations=size,
-            race=((30, size // 2), (80, size // 4)),
+            race=((20, size // 2), (50, size // 4)),
             n_beyond=min(16 * n_components, MOST_STARTS),
             least_rounds=patience,
             most_rounds=4 * patience,
-            sure_rounds=3,
             sure_starts=(5, 0.5),
+            agreed_hits=1.5 * size,
+            agreed_rounds=4,
             starts_every=4,
             n_kept=1,
         )
