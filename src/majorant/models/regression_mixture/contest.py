@@ -202,7 +202,7 @@ def contest_of(
         mixture.n_components,
         is_sampled=contest.is_sampled,
         is_plain=units.is_plain and density.response.has_normal_noise,
-        is_cheap=units.is_plain and cost <= CHEAP,
+        is_cheap=units.is_plain and not trim and cost <= CHEAP,
     )
     return replace(contest, plan=plan.within(cost))
 
