@@ -45,6 +45,7 @@ def test_what_is_no_number_is_no_start(model: str, kind: str) -> None:
         GIVEN[model](start)
 
 
+CENTRES = np.array([[0.0, 0.0], [4.0, 4.0]])
 ITEMS = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(float)
 WARM = [
     (mj.GaussianMixture, {}, X),
@@ -59,8 +60,32 @@ def test_a_start_from_which_nothing_is_drawn_is_run_once(cls: type[Any], setting
     model = cls(2, n_init=3, warm_start=True, random_state=0, **settings).fit(rows)
     assert model.fit(rows).search_.n_starts == 1
     if cls is mj.GaussianMixture:
-        given = cls(2, n_init=3, means_init=[[0.0, 0.0], [4.0, 4.0]], **settings).fit(rows)
+        given = cls(2, means_init=CENTRES, **settings).fit(rows)
         assert given.search_.n_starts == 1 and given.regular_
+
+
+HALVES = np.repeat([0, 1], 30)
+FROM_ONE: dict[str, Callable[..., Any]] = {
+    "KMeans": lambda **settings: mj.KMeans(2, init=CENTRES, **settings).fit(X),
+    "KMeans within sizes": lambda **settings: mj.KMeans(2, init=CENTRES, size_min=20, **settings).fit(X),
+    "KMeans by Lloyd": lambda **settings: mj.KMeans(2, init=CENTRES, algorithm="lloyd", **settings).fit(X),
+    "GaussianMixture": lambda **settings: mj.GaussianMixture(2, means_init=CENTRES, **settings).fit(X),
+    "RegressionMixture": lambda **settings: mj.RegressionMixture(2, init={"coef": [[0.1], [1.0]]}, **settings).fit(
+        X[:, :1], X[:, 1]
+    ),
+    "DiscriminativeClustering": lambda **settings: mj.DiscriminativeClustering(2, init=HALVES, **settings).fit(X),
+    "DiscriminativeLatentClasses": lambda **settings: mj.DiscriminativeLatentClasses(2, init=HALVES, **settings).fit(
+        X, HALVES
+    ),
+}
+
+
+@pytest.mark.parametrize("model", FROM_ONE)
+def test_starts_that_would_all_be_the_given_one_are_told(model: str) -> None:
+    alone = FROM_ONE[model]().search_
+    assert FROM_ONE[model](n_init=1).search_.starts == alone.starts
+    with pytest.warns(RuntimeWarning, match="only one init, not n_init=5"):
+        assert FROM_ONE[model](n_init=5).search_.starts == alone.starts
 
 
 def test_every_model_with_a_warm_start_is_tried() -> None:

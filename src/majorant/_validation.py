@@ -92,6 +92,16 @@ def check_n_init(value: Any) -> str | int:
     return "auto" if isinstance(value, str) and value == "auto" else check_integer("n_init", value, low=1)
 
 
+def warn_of_one_start(n_init: str | int) -> None:
+    """Warn where several starts are asked for, but all would be the one that is given."""
+    if not isinstance(n_init, str) and n_init > 1:
+        warnings.warn(
+            f"Explicit initial values passed: performing only one init, not n_init={n_init} equal ones",
+            RuntimeWarning,
+            stacklevel=levels_to_user(),
+        )
+
+
 def check_runs(model: Any) -> None:
     """Check the parameters n_init, max_iter, tol and verbose of a model."""
     check_n_init(model.n_init)

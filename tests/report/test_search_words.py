@@ -7,7 +7,7 @@ import pytest
 from majorant._numbers import article
 from majorant.report.words import search as words
 from majorant.report.words.grammar import chance, in_words, listed, one_in
-from majorant.results.certificate import certificate_of
+from majorant.results.certificate import Certificate, certificate_of
 from majorant.search.record import SearchReport, StartRecord
 
 from .stand_in import starts_at
@@ -164,7 +164,7 @@ def test_certificate(bound: float, objective: float, sense: str, headline: str) 
     assert made is not None
     gap = made.gap if math.isfinite(made.gap) else None
     assert words.certificate_headline(search, gap, made.gap_text) == headline
-    notes = " ".join(words.certificate_notes(search, objective, gap, "three clusters"))
+    notes = " ".join(words.certificate_notes(search, made, "three clusters"))
     assert ("below" if sense == "min" else "above") in notes
     assert ("may be what is loose" in notes) == (gap != 0.0)
 
@@ -180,8 +180,8 @@ def test_a_proof_leaves_no_question_to_the_search(objectives: list[float]) -> No
     assert "which is proved" not in " ".join(words.notes(of_others, 10.0, 1))
     headline = words.certificate_headline(proved, 1e-10, "0.000001 %")
     assert headline == "This fit is proved optimal: no other is better by more than 0.000001 %."
-    assert "loose" not in " ".join(words.certificate_notes(proved, 10.0, 1e-10, "two clusters"))
-    assert "loose" in " ".join(words.certificate_notes(open_, 10.0, 0.1, "two clusters"))
+    assert "loose" not in " ".join(words.certificate_notes(proved, Certificate(10 - 1e-9, 10.0, ""), "two clusters"))
+    assert "loose" in " ".join(words.certificate_notes(open_, Certificate(9.0, 10.0, ""), "two clusters"))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ def test_proved_optimal() -> None:
     made = Certificate(108.61899, 108.619, "set partition", solution="15-centre solution")
     assert made.proved
     assert made.sentence == (
-        "No 15-centre solution on these data has an SSE below 108.61; this fit is proved optimal to 9.3e-6 %."
+        "No 15-centre solution on these data has an SSE lower by more than 9.3e-6 %; this fit is proved optimal."
     )
 
 
@@ -64,7 +65,7 @@ def test_bound_that_says_nothing(bound: float) -> None:
 def test_zero_objective_is_optimal() -> None:
     made = Certificate(0.0, 0.0, "no more distinct points than centres")
     assert (made.gap, made.proved) == (0.0, True)
-    assert "below 0.00; this fit is proved optimal" in made.sentence
+    assert "has an SSE lower than this; this fit is proved optimal" in made.sentence
 
 
 def test_larger_is_better_objective_in_its_own_unit() -> None:
@@ -108,23 +109,29 @@ def test_frozen() -> None:
 )
 def test_printed_numbers_are_still_proved(objective: float, share: float) -> None:
     made = Certificate(objective * share, objective, "any")
-    if not math.isfinite(made.gap):
+    if made.proved or not math.isfinite(made.gap):
         return
     printed = re.search(r"below (\S+);", made.sentence)
     assert printed is not None
     assert Decimal(printed.group(1)) <= Decimal(made.bound)
     within = re.search(r"within (\S+) %", made.sentence)
-    assert (within is None) == made.proved
-    if within is not None:
-        gap = (Decimal(made.objective) - Decimal(made.bound)) / Decimal(made.bound)
-        assert Decimal(within.group(1)) >= 100 * gap * (1 - Decimal("1e-25"))
-        assert Decimal(within.group(1)) <= 110 * gap + 1
+    assert within is not None
+    gap = (Decimal(made.objective) - Decimal(made.bound)) / Decimal(made.bound)
+    assert Decimal(within.group(1)) >= 100 * gap * (1 - Decimal("1e-25"))
+    assert Decimal(within.group(1)) <= 110 * gap + 1
+
+
+@pytest.mark.parametrize(("sense", "away"), [("min", 1e-9), ("max", -1e-9)])
+def test_no_bound_is_shown_beyond_what_was_reached(sense: Any, away: float) -> None:
+    made = Certificate(100.005 * (1 + away), 100.005, "any", "SSE", sense)
+    assert (made.bound, made.difference) == (100.005, 0.0) and made.proved
+    assert made.sentence.startswith(f"No solution on these data has an SSE {'lower' if away > 0 else 'higher'} than")
 
 
 @given(objective=st.floats(-1e9, 1e9), room=st.floats(0.0, 1e6))
 def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
     made = Certificate(objective + room, objective, "any", "log-likelihood", "max", unit="log units")
-    if not math.isfinite(made.gap):
+    if made.proved or not math.isfinite(made.gap):
         return
     printed = re.search(r"above (\S+);", made.sentence)
     assert printed is not None
@@ -134,7 +141,7 @@ def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
 def test_a_unit_decides_what_is_proved() -> None:
     near = Certificate(-100.0, -100.009, "any", "log-likelihood", "max", unit="log units")
     assert near.proved
-    assert near.sentence.endswith("above -100.000; this fit is proved optimal to 0.0091 log units.")
+    assert near.sentence.endswith("higher by more than 0.0091 log units; this fit is proved optimal.")
     assert not Certificate(-1e6, -1e6 - 1, "any", "log-likelihood", "max", unit="log units").proved
 
 

@@ -145,17 +145,18 @@ class Fit:
 
         None without a bound or with an uninformative one (zero or less for a quantity that cannot be negative).
         """
-        return None if self._proof is None or not math.isfinite(self._proof.gap) else self._proof.gap
+        return None if self.proof is None or not math.isfinite(self.proof.gap) else self.proof.gap
 
     @property
     def gap_text(self) -> str:
         """The gap in words, rounded up: per cents, or the difference of logarithms, whose ratios mean nothing."""
-        if self._proof is None or self.gap_to_bound is None:
+        if self.proof is None or self.gap_to_bound is None:
             return ""
-        return self._proof.gap_text.replace(" ", numbers.NARROW_SPACE, 1)
+        return self.proof.gap_text.replace(" ", numbers.NARROW_SPACE, 1)
 
     @cached_property
-    def _proof(self) -> Certificate | None:
+    def proof(self) -> Certificate | None:
+        """The certificate of the proved bound; None without one."""
         return certificate_of(self.search, self.objective)
 
     @property

@@ -94,9 +94,10 @@ def objective(
     return html_number(mantissa) + (f"{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(power))}" if power else "")
 
 
-def bound(value: float, name: str, like: float, sense: str) -> str:
-    """Format a proved bound of what is minimised ("min"), rounded down, or maximised, rounded up."""
-    return objective(value, name, like, rounding="down" if sense == "min" else "up")
+def bound(value: float, name: str, like: float, sense: str, apart: float | None = None) -> str:
+    """Format a proved bound of what is minimised ("min"), rounded down, or maximised, rounded up; `like` as itself."""
+    rounding: Rounding = "nearest" if value == like else "down" if sense == "min" else "up"
+    return objective(value, name, like, apart, rounding)
 
 
 def distance(value: float) -> str:

@@ -81,6 +81,8 @@ class Certificate(Told):
                 f"the objective {self.objective!r} is better than the bound {self.bound!r}: they do not belong to the "
                 "same data, weights and number of parts"
             )
+        if self._shortfall < 0:  # by rounding: no bound is shown beyond what was reached
+            object.__setattr__(self, "bound", self.objective)
 
     @classmethod
     def of_likelihood(cls, found: Any, reached: float, solution: str) -> Certificate:
@@ -138,12 +140,11 @@ class Certificate(Told):
                 f"No useful bound on the {self.objective_name} was proved: it is the bound that is loose, "
                 "which says nothing against this fit."
             )
-        first = (
-            f"No {self.solution} on these data has {article(self.objective_name)} {self.objective_name} "
-            f"{'below' if self.sense == 'min' else 'above'} {self.bound_text}"
-        )
-        if self.proved:
-            return f"{first}; {fit} proved optimal{f' to {self.gap_text}' if self.difference else ''}."
+        first = f"No {self.solution} on these data has {article(self.objective_name)} {self.objective_name}"
+        if self.proved:  # a bound rounded to the safe side would look farther away than it is
+            more = f" by more than {self.gap_text}" if self.difference else " than this"
+            return f"{first} {'lower' if self.sense == 'min' else 'higher'}{more}; {fit} proved optimal."
+        first += f" {'below' if self.sense == 'min' else 'above'} {self.bound_text}"
         text = f"{first}; {fit} within {self.gap_text} of the best possible."
         return f"{text} {_MAYBE_LOOSE}" if self._is_loose else text
 

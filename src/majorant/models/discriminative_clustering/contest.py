@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._validation import warn_of_one_start
 from majorant.engine.draws import thinned
 from majorant.models.discriminative_clustering.cost import ClusteringCost, Clusterings
 from majorant.search.contestants import NamedStart, Run
@@ -92,6 +93,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         if k == 1:
             return [("one cluster", np.ones((len(cost.shares), 1)))]
         if not isinstance(self.init, str):
+            warn_of_one_start(self.n_init)
             return [("given assignments", (1 - SOFTNESS) * self.init + SOFTNESS / k)]
         if self.init == "ball":
             return [("ball relaxation", self._ball(cost))]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._validation import warn_of_one_start
 from majorant.data.measure import Measure
 from majorant.engine.draws import drawn
 from majorant.models.discriminative_latent_classes.design import Design
@@ -71,6 +72,7 @@ def starts(
     """Yield the name and the soft assignments of the labelled rows, (n_labelled, n_classes), of each start."""
     d, k = relaxed.design, relaxed.n_classes
     if not isinstance(init, str):
+        warn_of_one_start(n_init)
         yield GIVEN, (1 - SOFTNESS) * init + SOFTNESS / k
         return
     if k == 1 or (d.code == d.code[0]).all():  # convex: all starts end at one place

@@ -18,6 +18,7 @@ from majorant._validation import (
     check_positive,
     check_real,
     check_verbose,
+    warn_of_one_start,
 )
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows
@@ -382,6 +383,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         if given.is_empty and self.init_params == "auto" and self.max_iter > 0:
             return []
         is_one = given.means is not None and self.bounds is None  # from given means nothing is drawn but bounds
+        if is_one and given.source == "given":
+            warn_of_one_start(self.n_init)
         n_starts = 1 if is_one or isinstance(self.n_init, str) or self.max_iter == 0 else int(self.n_init)
         seeds = draws.integers(2**31, size=n_starts).tolist()
         return list(chosen_starts(contest, self.init_params, given, seeds))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from copy import deepcopy
@@ -17,7 +16,7 @@ from sklearn.utils import check_array
 
 from majorant._cells import refuse_what_is_no_number
 from majorant._progress import report_start
-from majorant._validation import levels_to_user
+from majorant._validation import warn_of_one_start
 from majorant.data.chunks import Block, Chunks
 from majorant.data.directions import unit_rows
 from majorant.data.measure import Measure
@@ -138,15 +137,9 @@ class Search:
         measure, k = rows.measure, self.model.n_clusters
         given = not isinstance(self.model.init, str) and not callable(self.model.init)
         n_init = (1 if given else 10) if self.model.n_init == "auto" else int(self.model.n_init)
-        if given and n_init > 1:
-            warnings.warn(
-                f"Explicit initial center position passed: performing only one init, not n_init={n_init} equal ones",
-                RuntimeWarning,
-                stacklevel=levels_to_user(),
-            )
-            n_init = 1
-        seeds = random.randint(2**31, size=n_init)
+        seeds = random.randint(2**31, size=1 if given else n_init)
         if given:
+            warn_of_one_start(n_init)
             yield Start("given centres", theta=self._given_centres(self.model.init, measure), seed=int(seeds[0]))
             return
         for seed in seeds.tolist():

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant._numbers import counted
 from majorant._progress import end_of_starts, report_start
+from majorant._validation import warn_of_one_start
 from majorant.data.storage import StoredRows
 from majorant.densities import Predictors, VarianceRule
 from majorant.densities.regression import EXACT_LINE
@@ -206,6 +207,8 @@ def _found(model: Any, contest: RegressionContest, given: str | Given, seed: int
         found = _polished(contest, _raced(contest, model, draws))
     else:
         init = given if isinstance(given, str) else _given(units, given)
+        if isinstance(init, Parameters):
+            warn_of_one_start(model.n_init)
         n_init = 10 if model.n_init == "auto" else int(model.n_init)
         starts = _starts(contest, init, n_init, draws, seed)
         if by_bounds and is_plain:

@@ -25,24 +25,24 @@ def certificate_section(fit: Fit) -> Section | None:
 
     None without a proved bound, and where another section shows a certificate of a global optimum.
     """
-    search, bound = fit.search, fit.search.proved_bound
-    if bound is None or getattr(getattr(fit.run.estimator, "certificate_", None), "is_global", False):
+    search, proof = fit.search, fit.proof
+    if proof is None or getattr(getattr(fit.run.estimator, "certificate_", None), "is_global", False):
         return None
     size = fit.card.size_parameter
     part = fit.card.part
     parts = f"these {plural_of(part)}" if size is None else counted(int(fit.params.get(size, 1)), part)
     name = search.objective_name
     label = (
-        f"Number line: proved bound {numbers.bound(bound, name, fit.objective, search.sense)}, "
-        f"this fit {numbers.objective(fit.objective, name)}"
+        f"Number line: proved bound {numbers.bound(proof.bound, name, fit.objective, search.sense, proof.difference)}, "
+        f"this fit {numbers.objective(fit.objective, name, apart=proof.difference)}"
         f"{', other optima beyond it' if search.n_distinct > 1 else ''}"
     )
     return Section(
         "certificate",
         "Certificate",
         words.certificate_headline(search, fit.gap_to_bound, fit.gap_text),
-        words.certificate_notes(search, fit.objective, fit.gap_to_bound, parts),
-        figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
+        words.certificate_notes(search, proof, parts),
+        figure("certificate", label, lambda size: draw_bound(size, fit, proof.bound)),
     )
 
 
@@ -93,10 +93,10 @@ def _ticks(canvas: Canvas, scale: Linear, low: float, high: float) -> None:
 def _top_labels(
     canvas: Canvas, fit: Fit, bound: float, at_bound: float, at_fit: float, *, n_beyond: int, any_inside: bool
 ) -> None:
-    name = fit.search.objective_name
+    name, gap = fit.search.objective_name, abs(fit.objective - bound)
     labels = (
-        (at_bound, numbers.bound(bound, name, fit.objective, fit.search.sense), "proved bound"),
-        (at_fit, numbers.objective(fit.objective, name), "this fit"),
+        (at_bound, numbers.bound(bound, name, fit.objective, fit.search.sense, gap), "proved bound"),
+        (at_fit, numbers.objective(fit.objective, name, apart=gap), "this fit"),
     )
     widths = [max(text_width(value, bold=True), text_width(what)) + 12 for _, value, what in labels]
     centres = spread([at_bound, at_fit], widths, 0, canvas.width)

@@ -6,7 +6,7 @@ from majorant._numbers import article
 from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening, verb
-from majorant.results.certificate import LOOSE, certificate_of
+from majorant.results.certificate import LOOSE, Certificate, certificate_of
 from majorant.search.record import SearchReport, named
 
 CLOSE = 0.01
@@ -275,18 +275,16 @@ def certificate_headline(search: SearchReport, gap: float | None, gap_text: str)
     return f"The proved bound is loose: this fit is only known to be {within}."
 
 
-def certificate_notes(search: SearchReport, objective: float, gap: float | None, parts: str) -> list[str]:
+def certificate_notes(search: SearchReport, proof: Certificate, parts: str) -> list[str]:
     """Explain a bound; `parts` is a solution's parts in words ("three clusters")."""
-    if search.proved_bound is None:
-        return []
-    name = escaped(search.objective_name)
+    objective, name = proof.objective, escaped(search.objective_name)
     kind = f"solution with {parts}" if search.bound_on == "solution" else escaped(search.bound_on)
-    bound = numbers.bound(search.proved_bound, search.objective_name, objective, search.sense)
+    bound = numbers.bound(proof.bound, search.objective_name, objective, search.sense, proof.difference)
     side = "below" if search.sense == "min" else "above"
     first = f"No {kind} has {article(name)} {name} {side} <b>{bound}</b>."
-    first += f" The fit reached {numbers.objective(objective, search.objective_name)}."
-    if gap == 0.0:
-        return [first, "The two agree to the last digit shown: this is the best possible."]
+    first += f" The fit reached {numbers.objective(objective, search.objective_name, apart=proof.difference)}."
+    if not proof.difference:
+        return [f"{first} This is the best possible."]
     if is_proved(search):
         return [first, "The two differ by no more than rounding and the tolerance of the proof."]
     return [
