@@ -104,7 +104,7 @@ def test_a_table_mostly_of_text_is_told_what_the_same_command_takes(
 def test_a_column_that_is_named_is_used(majorant: Callable[..., Any], tmp_path: Path) -> None:
     table().write_csv(tmp_path / "birds.csv")
     answer = majorant("fit", "kmeans", "birds.csv", "--k", "3", "--features", "sample,size", "--out", "run")
-    assert '"sample": looks like an id; --features can leave it out' in " ".join(answer.out.split())
+    assert '"sample": looks like an id; leave it out if it is one' in " ".join(answer.out.split())
     assert list(load("run/model.majorant").feature_names_in_) == ["sample", "size"]
 
 

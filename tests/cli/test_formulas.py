@@ -76,7 +76,7 @@ def test_target_and_features_take_groups_and_offsets_too(majorant: Majorant, tab
     assert model.feature_names_in_.tolist() == ["x", "soil"] and model.groups_ is not None
     again = majorant(*FIT, "--formula", "y ~ x + soil | site", "--offset", "log(days)", "--family", "poisson",
                      "--k", "2", "--out", "other", "--weights", "days")  # fmt: skip
-    assert again.status == 2 and "sample_weight must be the same for all rows of a group" in again.words
+    assert again.status == 2 and "--weights must be the same for all rows of a group" in again.words
     answer = majorant(*FIT, "--target", "y", "--features", "x", "--gating", "soil + kind", *RUN, "--force")
     model, page = mj.load("run/model.majorant"), Path("run/report.html").read_text(encoding="utf-8")
     assert answer.status == 0 and model.gating_coef_.shape == (2, 2)
@@ -138,7 +138,10 @@ def test_rows_without_a_value_are_left_out_on_request(majorant: Majorant, table:
 
 @pytest.mark.parametrize(
     ("given", "option"),
-    [(["--target", "y", "--features", "x", "--groups", "site"], "features"), (["--formula", "y ~ x"], "formula")],
+    [
+        (["--target", "y", "--features", "x", "--groups", "site"], "with --features"),
+        (["--formula", "y ~ x"], "of --formula"),
+    ],
 )
 def test_terms_that_lack_a_value_may_be_left_out_by_the_option_that_names_them(
     majorant: Majorant, table: pl.DataFrame, tmp_path: Path, given: list[str], option: str
@@ -149,7 +152,25 @@ def test_terms_that_lack_a_value_may_be_left_out_by_the_option_that_names_them(
     ]
     table.with_columns(lacking).write_csv(tmp_path / "t.csv")
     answer = majorant(*FIT, *given, *RUN)
-    assert answer.status == 2 and f'leave "x" out with --{option}, or leave those rows out' in answer.words
+    assert answer.status == 2 and f'leave "x" out {option}, or leave those rows out' in answer.words
+
+
+def test_a_point_leaves_out_what_no_formula_would_name(majorant: Majorant, table: pl.DataFrame, tmp_path: Path) -> None:
+    wide = table.drop("site").with_columns(id=pl.int_range(1, 121), gone=pl.lit(None, dtype=pl.Float64))
+    wide.write_csv(tmp_path / "t.csv")
+    answer = majorant(*FIT, "--formula", "y ~ .", "--family", "poisson", *RUN)
+    assert "Columns  left out, looks like an id: id\n         left out, empty: gone\n" in answer.out
+    assert mj.load("run/model.majorant").formula_.columns[1:] == ("x", "kind", "days", "soil")
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert majorant("report", "run").status == 0 and Path("run/report.html").read_text(encoding="utf-8") == page
+    assert '<section id="columns"' in page
+    for formula, weights in (("y ~ . + id", []), ("y ~ . + `id`", []), ("y ~ x", ["id"])):
+        kept = majorant(*FIT, "--formula", formula, *(["--weights", *weights] if weights else []), *RUN, "--force")
+        assert kept.status == 0 and "an id: id" not in kept.out
+    refused = majorant(*FIT, "--formula", "y ~ x + gone", "--drop-missing", *RUN, "--force")
+    words = 'majorant: every row of t.csv lacks a value, in "gone". Fill them in, or leave those columns out'
+    words += " of --formula."
+    assert refused.words == words and majorant(*FIT, "--formula", "y ~ x + gone", *RUN, "--force").words == words
 
 
 def test_text_among_the_features_of_a_regression_goes_into_a_formula(majorant: Majorant, table: pl.DataFrame) -> None:
@@ -191,7 +212,7 @@ def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: P
         ([*FIT, "--groups", "site"], "predicts a column: name it with --target."),
         ([*FIT, "--target", "y", "--groups", "sit"], 'no column "sit" in t.csv. Did you mean "site"?'),
         ([*FIT, "--target", "y", "--family", "poison"], "refused: family must be one of"),
-        ([*FIT, "--target", "y", "--trials", "days"], 'trials= goes with family="binomial"'),
+        ([*FIT, "--target", "y", "--trials", "days"], "--trials goes with --family binomial; got --family gaussian"),
         ([*FIT, "--target", "y", "--offset", "kind"], "offset must be one number per row"),
         (
             ["fit", "kmeans", "t.csv", "--groups", "site"],

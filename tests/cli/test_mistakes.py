@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import subprocess
 import sys
 import zipfile
@@ -19,6 +20,7 @@ from pyarrow import parquet as pq
 
 import majorant as mj
 from majorant import persistence
+from majorant.cli.errors import as_options
 
 Majorant = Callable[..., Any]
 
@@ -154,6 +156,43 @@ def test_mistake(majorant: Majorant, table: Path, name: str) -> None:
     assert "Traceback" not in answer.err
     assert max(map(len, answer.err.splitlines())) <= (80 if "x" * 80 not in answer.err else 320)
     assert [p.name for p in table.parent.iterdir()] == ["plants.csv"]
+
+
+PYTHON_WORDS = re.compile(r"\bset_params|\bfit\(|(?<!--set )(?<!--vary )\b[a-z]\w*=|\b[a-z]\w*_\b|\bsample_weight\b")
+UNFIT = {
+    "not converged": ["gaussian-mixture", "--k", "2", "--set", "max_iter=1", "--set", "tol=0"],
+    "degenerate": ["gaussian-mixture", "--k", "6", "--set", "covariance_floor=0"],
+    "found once": ["kmeans", "--k", "5", "--set", "effort=fast"],
+    "lines": ["regression-mixture", "--target", "height", "--k", "2", "--set", "max_iter=1"],
+    "classes": ["latent-class-analysis", "--features", "height,width", "--k", "4", "--set", "max_iter=1"],
+    "states": ["hmm", "--k", "5", "--set", "max_iter=1"],
+    "many": ["kmeans", "--k", "11"],
+    "refused": ["regression-mixture", "--target", "height", "--k", "2", "--weights", "width", "--groups", "name"],
+    "discriminative": ["discriminative-clustering", "--k", "5", "--set", "max_iter=1"],
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_models_say_is_said_as_options(majorant: Majorant, table: Path, name: str) -> None:
+    model, *rest = UNFIT[name]
+    answer = majorant("fit", model, "plants.csv", *rest, "--drop-missing", "--no-report", "--out", "run")
+    said = " ".join(answer.out.split("Next")[0].split()) + answer.words
+    assert not PYTHON_WORDS.findall(said), said
+
+
+def test_options_in_place_of_parameters() -> None:
+    for said, told in {
+        "did not converge in max_iter=9 steps": "did not converge in --set max_iter=9 steps",
+        "effort='best' searches longest": "--set effort=best searches longest",
+        "fewer than n_components=4": "fewer than --k 4",
+        "Rates are counts with offset=log(t)": "Rates are counts with offset=log(t)",
+        "got trials=: give sample_weight": "got --trials: give --weights",
+        "or covariance_type=tied": "or --set covariance_type=tied",
+        "bs(x, df=4)[1] and kind=b are columns": "bs(x, df=4)[1] and kind=b are columns",
+        "are in weights_, means_ and covariances_.": "are in model.majorant.",
+        '"n_init" of t.csv': '"n_init" of t.csv',
+    }.items():
+        assert as_options(said) == told
 
 
 @pytest.mark.parametrize("name", ["no file", "wrong column", "too many clusters", "unknown option"])

@@ -137,7 +137,7 @@ def test_values_to_vary_are_read_as_lists(majorant: Majorant, table: pl.DataFram
         (["--vary", "covariance_type"], '--vary takes name=value; got "covariance_type".'),
         (["--vary", "n_components=1,2"], "--vary cannot vary n_components. Give a range, such as --k 1:6."),
         (["--vary", "tol=1,2", "--vary", "tol=3"], "--vary tol=... is given twice."),
-        (["--k", "1:2", "--vary", "covariance_type=full,ful"], "Gaussian mixture refused: covariance_type must be"),
+        (["--k", "1:2", "--vary", "covariance_type=full,ful"], "refused: --set covariance_type must be"),
     ],
 )
 def test_mistakes(majorant: Majorant, table: pl.DataFrame, more: list[str], words: str) -> None:

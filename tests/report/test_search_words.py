@@ -86,7 +86,7 @@ def test_conclusion(objectives: list[float], said: str) -> None:
         ),
         (
             [20.0, 15.0, 10.0, 17.0, 16.0],
-            "Of one start and four perturbations, one perturbation reached this optimum; "
+            "Only one of five runs (one start, four perturbations) reached this optimum; "
             "it may not be the best there is.",
             "two perturbations after the best solution was found gave nothing better. "
             "It was found only once, so it may not be the best; <code>effort='best'</code> searches longest",
@@ -94,14 +94,13 @@ def test_conclusion(objectives: list[float], said: str) -> None:
         ),
         (
             [20.0, 10.0],
-            "Of one start and one perturbation, one perturbation reached this optimum; "
-            "it may not be the best there is.",
+            "Only one of two runs (one start, one perturbation) reached this optimum; it may not be the best there is.",
             "no perturbation of the best solution was run to convergence",
             "gave nothing better",
         ),
         (
             [20.0, 10.0, 10.0],
-            "Of one start and two perturbations, two perturbations reached this optimum; none found a better one.",
+            "Two of three runs (one start, two perturbations) reached this optimum; none found a better one.",
             "one perturbation after the best solution was found gave nothing better. An optimum that",
             "may not be",
         ),
@@ -110,7 +109,7 @@ def test_conclusion(objectives: list[float], said: str) -> None:
 def test_perturbations_are_no_independent_starts_and_only_those_after_the_best_speak_for_it(
     objectives: list[float], headline: str, said: str, untrue: str
 ) -> None:
-    search = starts_at(objectives, ("k-means++", *["perturbation"] * 5))
+    search = replace(starts_at(objectives, ("k-means++", *["perturbation"] * 5)), effort="default")
     assert words.headline(search) == headline
     assert len(headline.split()) <= 20
     notes = " ".join(words.notes(search, 10.0, 1))
@@ -226,13 +225,15 @@ def test_a_bound_that_excludes_little_is_told_so(
 
 
 def test_a_race_with_one_leader_says_what_raced() -> None:
-    search = replace(starts_at([10.0]), raced=(24, 144))
+    search = replace(starts_at([10.0]), raced=(24, 144), effort="default")
     assert words.headline(search) == (
         "Only the best of 24 starts and 144 perturbations was run to convergence; "
         "effort='best' tells whether it is found again."
     )
     for said in (words.luck(search), words.agreement(search), words.headline(search)):
         assert "nothing can be said" not in said and "one start was" not in said
+    for effort in ("best", ""):  # which is the longest search, or the model has but one
+        assert "effort" not in words.headline(replace(search, effort=effort))
 
 
 def test_where_no_search_is_needed_luck_is_no_question() -> None:

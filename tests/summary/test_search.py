@@ -66,7 +66,7 @@ def test_a_lucky_majority() -> None:
 def searched(*values: float) -> SearchReport:
     """The first from a start, the others after perturbations."""
     starts = tuple(StartRecord("perturbation" if i else "k-means++", v, 3, True) for i, v in enumerate(values))
-    return SearchReport(starts, "log-likelihood", "max")
+    return SearchReport(starts, "log-likelihood", "max", effort="default")
 
 
 def test_a_search_and_its_perturbations_are_not_four_starts() -> None:
@@ -84,9 +84,10 @@ def test_only_perturbations_after_the_best_led_no_further() -> None:
         "2 perturbations after the best optimum was found gave nothing better. "
         "It was found only once and may not be the best; effort='best' searches longest."
     )
+    assert luck_sentence(replace(found, effort="best")).endswith("It was found only once and may not be the best.")
     assert "best found by 1 perturbation, second 14.790 lower" in " ".join(text(found).split())
     assert best_sentences(found) == [
-        "Best log-likelihood -2040.990, reached by 0 of 1 start and 1 of 4 perturbations.",
+        "Best log-likelihood -2040.990, reached by 1 of 5 runs (1 start and 4 perturbations of the best so far).",
         "The second optimum is 14.790 lower; 1 perturbation stopped there.",
     ]
     last = luck_sentence(searched(-9.0, -8.0))

@@ -42,7 +42,7 @@ def column_uses(table: SourceTable, columns: Columns, ids: Sequence[str]) -> tup
         is_left_out = name not in roles
         notes = []
         if name in like_ids and roles.get(name, LEFT_OUT) in (LEFT_OUT, "feature"):
-            notes.append("looks like an id" + ("" if is_left_out else "; --features can leave it out"))
+            notes.append("looks like an id" + ("" if is_left_out else "; leave it out if it is one"))
         notes += _notes(frame[name], is_left_out=is_left_out)
         if name in copies:
             notes.append(copies[name])

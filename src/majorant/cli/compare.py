@@ -19,7 +19,6 @@ from majorant.registry import card_of
 from majorant.results.certificate import certificate_of
 from majorant.results.matching import MatchedLabels, match_labels
 from majorant.results.selection import CRITERIA
-from majorant.search.record import named
 from majorant.summary import Column, Table, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -143,9 +142,7 @@ def _facts(side: Side) -> dict[str, str]:
     }
     facts |= {c.upper(): f"{side.criteria[c]:.2f}" for c in CRITERIA if c in side.criteria}
     if search.n_starts:
-        reached = {noun: n for n, noun in named(search.n_hits, search.optima[0].n_perturbations)}
-        made = named(search.n_starts, search.n_perturbations)
-        facts |= {f"{noun}s at the best": f"{reached.get(noun, 0)} of {n}" for n, noun in made}
+        facts[f"{search.noun}s at the best"] = f"{search.n_hits} of {search.n_starts}"
     if (proof := certificate_of(search)) is not None:
         facts["proved bound"] = proof.bound_text
     return facts

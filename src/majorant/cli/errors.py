@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 
-from majorant.registry import ModelCard
+from majorant.registry import CARDS, ESTIMATORS, ModelCard
 from majorant.summary.text import WIDTH, wrapped
 
 _PREFIX = "majorant: "
 _MOST_NAMES = 20
+_OPTIONS = {name: f"--{name}" for name in ("groups", "gating", "offset", "trials", "population", "family", "views")}
+_OPTIONS |= {"sample_weight": "--weights", "random_state": "--random-state", "component_labels": "--component-labels"}
+_SETTING = re.compile(
+    r"""(?<![\w"'-])(?<!--set )(?<!--vary )([a-z]\w*)(=(?:(["']?)([\w+-](?:[\w.+-]*[\w+-])?)\3)?)?(?![\w"'(={[])"""
+)
+_ESTIMATE = r"\b(?:cluster_centers|weights|means|covariances|coef|transitions|level)_\b"
 
 
 class CommandError(Exception):
@@ -55,6 +63,25 @@ def did_you_mean(wrong: str, known: Sequence[str]) -> str:
     return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""
 
 
+def as_options(text: str) -> str:
+    """Say what a model says in Python as options and files of the command line."""
+    parameters = {name for cls in ESTIMATORS.values() for name in signature(cls).parameters}
+    sizes = {card.size_parameter for card in CARDS.values()}
+
+    def as_option(found: re.Match[str]) -> str:
+        name, equals, _, value = found.groups()
+        is_known = name in _OPTIONS or name in parameters
+        if not is_known or not (equals or "_" in name) or re.search(r"\w\([^()]*$", text[: found.start()]):
+            return found[0]
+        option = "--k" if name in sizes else _OPTIONS.get(name, f"--set {name}")
+        return option if not value else f"{option}{'=' if option.startswith('--set') else ' '}{value}"
+
+    said = _SETTING.sub(as_option, text).replace("X has ", "the table has ")
+    return re.sub(
+        _ESTIMATE, "model.majorant", re.sub(rf"{_ESTIMATE}(?:(?:, | and ){_ESTIMATE})+", "model.majorant", said)
+    )
+
+
 def listed(names: Sequence[str]) -> str:
     """Join at most twenty names by commas."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
@@ -67,6 +94,6 @@ def refusals(card: ModelCard) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
+        raise CommandError(f"{card.title} refused: {as_options(' '.join(str(error).split()))}") from error
     except MemoryError as error:
         raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error

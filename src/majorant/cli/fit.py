@@ -22,7 +22,15 @@ from majorant.cli.bound import certify
 from majorant.cli.categories import Categories, becomes_numbers
 from majorant.cli.columns import column_uses, of_codes, of_constant_columns, of_one_column
 from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
-from majorant.cli.formulas import check_options, complete_rows, formula_text, takes_option, used_rows, wants_formula
+from majorant.cli.formulas import (
+    check_options,
+    complete_rows,
+    formula_text,
+    takes_option,
+    takes_the_others,
+    used_rows,
+    wants_formula,
+)
 from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import (
     BY_LEVELS,
@@ -140,8 +148,8 @@ class FittedRun:
 
     @cached_property
     def column_uses(self) -> tuple[ColumnUse, ...]:
-        """What became of each column of the table; empty where a formula or a file of views says so."""
-        if self.request.formula or self.request.views:
+        """What became of each column of the table; empty where a formula or a file of views names them."""
+        if self.request.views or (self.request.formula and not takes_the_others(self.request.formula)):
             return ()
         formula = getattr(self.estimator, "formula_", None)
         table = replace(self.table, frame=self.table.frame.hstack(self.kept.select(self.request.ids)))
@@ -337,7 +345,8 @@ def _by_columns(
     if request.views is not None:
         from majorant.cli.views import columns_of, read_views
 
-        _check_others(table, request, has_labels)
+        for name in others:  # one that cannot be used
+            check_there(table, name) if has_labels and name == request.target else check_column(table, name)
         views = read_views(request.views, table, others)
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
@@ -392,13 +401,6 @@ def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCa
     for_classes, for_numbers = card.by_target
     column = table.frame[target]
     return find_model(for_numbers if is_numeric(column) and column.dtype != pl.Boolean else for_classes)
-
-
-def _check_others(table: SourceTable, request: FitRequest, has_labels: bool) -> None:
-    """Refuse a target or weights that cannot be used."""
-    for name, may_be_text in ((request.target, has_labels), (request.weights, False)):
-        if name is not None:
-            check_there(table, name) if may_be_text else check_column(table, name)
 
 
 def _series_by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix, list[str]]:

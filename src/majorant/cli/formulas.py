@@ -23,6 +23,7 @@ from majorant.cli.matrix import (
     choose_features,
     id_columns,
     incomplete_rows,
+    is_empty,
     refuse_spoilt,
 )
 from majorant.cli.request import FitRequest
@@ -129,9 +130,25 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
     return f"{quoted(request.target)} ~ {' + '.join(map(quoted, features)) or '1'}"
 
 
+def takes_the_others(formula: str | None) -> bool:
+    """Return whether a formula asks for every other column, by a point."""
+    return re.search(r"(?<![\w.])\.(?![\w.])", re.sub(r"`[^`]*`", " x ", formula or "")) is not None
+
+
+def _without_useless(table: SourceTable, request: FitRequest) -> SourceTable:
+    """Return the table without what a point in a formula does not mean: ids and empty columns, unless named."""
+    if not takes_the_others(request.formula):
+        return table
+    frame = table.frame
+    useless = {*id_columns(frame, frame.columns, by_name=True), *(c for c in frame.columns if is_empty(frame[c]))}
+    text = " ".join([request.formula or "", *request.roles.values()])
+    named = {request.weights, *(quoted or word for quoted, word in re.findall(r"`([^`]*)`|(\w[\w.]*)", text))}
+    return replace(table, frame=frame.drop(useless - named))
+
+
 def used_rows(table: SourceTable, formula: str, request: FitRequest) -> UsedRows:
     """Return complete rows, after the checks of every fit. A formula may also name columns only to drop them."""
-    weights, roles = request.weights, request.roles
+    weights, roles, table = request.weights, request.roles, _without_useless(table, request)
     if weights is not None:
         check_column(table, weights)
     _refuse_spoilt(table, formula)

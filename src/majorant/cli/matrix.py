@@ -30,7 +30,7 @@ _FEW = 10
 
 _TEXT_TO_NUMBERS = (
     "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
-    "category of its own (to_dummies of polars, or get_dummies of pandas with dummy_na=True)."
+    "category of its own."
 )
 BY_LEVELS = (
     "--categorical one-hot writes text as one column of 0 and 1 for each category; a missing value stays missing. "
@@ -386,18 +386,19 @@ def incomplete_rows(
 ) -> NDArray[np.bool_]:
     """Return the mask of rows with a missing value; raise CommandError unless they may be dropped."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
-    lacking = [name for name, where in missing.items() if where.any()]
+    empty = [name for name, where in missing.items() if where.all()]
+    lacking = empty or [name for name, where in missing.items() if where.any()]
     optional = [table.source_of(name) for name in optional]
     names = list(dict.fromkeys(map(table.source_of, lacking)))
     columns = _left_out(names, optional, option)
-    if incomplete.any() and not drop_missing:
+    if incomplete.any() and not drop_missing and not (optional and incomplete.all()):
         rows = "or leave those rows out with --drop-missing"
         raise CommandError(
             f"values are missing in {counted(int(incomplete.sum()), 'row')} of {table.name}, in {_quoted(names)}.",
             f"Fill them in, {f'{columns}, ' if columns else ''}{rows}.",
         )
     if incomplete.all():
-        raise NoRowsLeftError(
+        raise (NoRowsLeftError if drop_missing else CommandError)(
             f"every row of {table.name} lacks a value, in {_quoted(names)}.",
             f"Fill them in{f', or {columns}' if columns else ''}.",
         )
@@ -408,7 +409,7 @@ def _left_out(names: Sequence[str], optional: Collection[str], option: str) -> s
     """Return the advice to leave out optional columns among some; "" if all are needed."""
     free = [name for name in names if name in optional]
     what = "those columns" if len(free) == len(names) else _quoted(free)
-    return f"leave {what} out with {option}" if free else ""
+    return f"leave {what} out {'of' if option == '--formula' else 'with'} {option}" if free else ""
 
 
 def _quoted(names: Sequence[str]) -> str:

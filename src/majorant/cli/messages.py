@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant._progress import is_stopped
 from majorant.cli.columns import column_lines
-from majorant.cli.errors import listed
+from majorant.cli.errors import as_options, listed
 from majorant.results.selection import Selection
 from majorant.search import SearchReport
 from majorant.search.record import in_words
@@ -99,7 +99,7 @@ def matrix_lines(selection: Selection) -> list[str]:
     """Return the criterion of every fit, the preferred one and excluded ones."""
     lines = ["", *selection.matrix().to_lines(), ""]
     for sentence in (selection.sentence, *selection.exclusions, selection.caption):
-        lines += wrapped(sentence, WIDTH)
+        lines += wrapped(as_options(sentence), WIDTH)
     return lines
 
 
@@ -116,7 +116,7 @@ def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
     if search.proved_bound is not None or search.why_no_bound:
         sentences.append(bound_sentence(search))
     sentences += [verdict] if verdict else []
-    return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
+    return [line for sentence in sentences for line in wrapped(as_options(sentence), WIDTH)]
 
 
 def criteria_lines(model: Any, criteria: Mapping[str, float]) -> list[str]:
@@ -154,7 +154,7 @@ def parts_lines(block: Block, standardised: bool) -> list[str]:
         sentences.append("Features in standard deviations from their mean.")
     lines += [""] if sentences else []
     for sentence in sentences:
-        lines += wrapped(sentence, WIDTH, "  ")
+        lines += wrapped(as_options(sentence), WIDTH, "  ")
     return lines
 
 
@@ -165,7 +165,9 @@ def written(done: str, said: Sequence[str]) -> list[str]:
 
 def look_out_lines(sentences: Sequence[str]) -> list[str]:
     """Return the lines of warnings."""
-    return [line for sentence in sentences for line in wrapped(f"Warning: {sentence}", WIDTH, "", "         ")]
+    return [
+        line for sentence in sentences for line in wrapped(f"Warning: {as_options(sentence)}", WIDTH, "", "         ")
+    ]
 
 
 def wrote_lines(files: Mapping[Path, str]) -> list[str]:

@@ -15,7 +15,7 @@ import polars as pl
 from majorant._atomic import replacing
 from majorant.cli.columns import column_uses
 from majorant.cli.errors import CommandError
-from majorant.cli.formulas import complete_rows
+from majorant.cli.formulas import complete_rows, takes_the_others
 from majorant.cli.later import NO_LATER_STEPS, known_classes
 from majorant.cli.matrix import Matrix
 from majorant.cli.rows import matrix_for
@@ -53,7 +53,9 @@ def rewrite_report(folder: Path) -> Path:
     try:
         columns = recipe.columns if formula is None else recipe.columns.of(formula)
         frame = table.frame.select([*(n for n in table.frame.columns if n not in recipe.ids), *recipe.ids])
-        has_columns = "--formula" not in recipe.command and getattr(estimator, "views", None) is None
+        has_columns = (
+            formula is None or "--formula" not in recipe.command or takes_the_others(formula.text)
+        ) and getattr(estimator, "views", None) is None
         uses = column_uses(replace(table, frame=frame), columns, recipe.ids) if has_columns else ()
         rows, later = table.frame[matrix.rows - 1], recipe.columns.later
         if recipe.columns.labels is not None:

@@ -300,7 +300,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             certain = "Every row lies at its medoid, so no better solution exists."
         self.inertia_ = found.objective
         self.n_iter_ = len(found.steps)
-        self.search_ = SearchReport(tuple(records), "total distance", certain=certain)
+        self.search_ = SearchReport(tuple(records), "total distance", certain=certain, effort=self.effort)
         self.trace_ = Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in found.steps])
 
     def _to_medoids(self, X: NDArray[Any]) -> NDArray[Any]:

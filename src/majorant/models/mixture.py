@@ -426,6 +426,7 @@ class MixtureEstimator(FittedMixture):
             note=self._note(contest, found, on, rows).strip(),
             raced=found.raced,
             certain="One component is fitted in closed form, so no better one exists." if certain else "",
+            effort=self.effort,
         )
 
     def _keep_estimates(self, contest: Any, theta: Any, shares: Array, order: NDArray[np.intp]) -> None:

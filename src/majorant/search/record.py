@@ -94,6 +94,8 @@ class SearchReport:
         Why no other start can end better, as a sentence, where that needs no search ("The mean is the best centre.").
     is_stopped : bool
         Whether the user stopped the search before its end.
+    effort : str
+        Effort of the search, for models that have several.
     """
 
     starts: tuple[StartRecord, ...]
@@ -106,6 +108,7 @@ class SearchReport:
     why_no_bound: str = ""
     certain: str = ""
     is_stopped: bool = False
+    effort: str = ""
 
     @property
     def n_starts(self) -> int:
@@ -201,6 +204,11 @@ class SearchReport:
         )
 
     @property
+    def can_be_longer(self) -> bool:
+        """Whether the model can search longer than it did."""
+        return self.effort not in ("", "best")
+
+    @property
     def n_distinct(self) -> int:
         """Number of distinct optima."""
         return len(self.optima)
@@ -273,4 +281,5 @@ class SearchReport:
             str(state.get("why_no_bound", "")),
             str(state.get("certain", "")),
             bool(state.get("is_stopped", False)),
+            str(state.get("effort", "")),
         )

@@ -57,16 +57,11 @@ def best_sentences(search: SearchReport) -> list[str]:
     if search.n_hits == search.n_starts:
         all_of_them = "both" if search.n_starts == 2 else f"all {search.n_starts}"
         return [f"{best}, reached by {all_of_them} starts."]
-    first, second = search.optima[:2]
-    if search.n_perturbations:
-        n_perturbations = search.n_perturbations
-        starts = f"{first.n_hits - first.n_perturbations} of {counted(search.n_starts - n_perturbations, 'start')}"
-        reached = f"{starts} and {first.n_perturbations} of {counted(n_perturbations, 'perturbation')}"
-    else:
-        reached = f"{search.n_hits} of {search.n_starts} starts"
+    second = search.optima[1]
+    runs = f"runs ({_made(search)} of the best so far)" if search.n_perturbations else "starts"
     stopped = f"{in_words(second.n_hits, second.n_perturbations)} stopped there"
     return [
-        f"{best}, reached by {reached}.",
+        f"{best}, reached by {search.n_hits} of {search.n_starts} {runs}.",
         f"The second {search.ends[0]} is {style.text(second.distance)} {_worse(search)}; {stopped}.",
     ]
 
@@ -76,7 +71,7 @@ def luck_sentence(search: SearchReport) -> str:
     if search.certain:
         return search.certain
     if search.n_starts == 1 and search.raced_in_words:
-        return f"Of {search.raced_in_words}, only the best was run to convergence; effort='best' searches longest."
+        return f"Of {search.raced_in_words}, only the best was run to convergence{_longer(search)}."
     if search.n_starts == 1:
         rest = ": whether another would end better is unknown" if search.proved_bound is None else ""
         return f"Only one start was run to convergence{rest}."
@@ -99,11 +94,12 @@ def _perturbation_sentence(search: SearchReport) -> str:
         said = f"{counted(after, 'perturbation')} after the best optimum was found gave nothing better."
     else:
         said = "No perturbation of the best optimum was run to convergence."
-    return (
-        f"{said} It was found only once and may not be the best; effort='best' searches longest."
-        if search.is_chance_find
-        else said
-    )
+    once = f" It was found only once and may not be the best{_longer(search)}."
+    return f"{said}{once}" if search.is_chance_find else said
+
+
+def _longer(search: SearchReport) -> str:
+    return "; effort='best' searches longest" if search.can_be_longer else ""
 
 
 def _made(search: SearchReport) -> str:

@@ -323,7 +323,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 "Dynamic programming over groups of neighbouring rows, ever smaller around the cuts, divided the "
                 "column: n_init and effort have no effect."
             )
-        self.search_ = SearchReport(best.records, OBJECTIVES[self.metric], note=note, certain=certain).scaled(unit)
+        told: dict[str, Any] = {"note": note, "certain": certain, "effort": self.effort}
+        self.search_ = SearchReport(best.records, OBJECTIVES[self.metric], **told).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 
     @property

@@ -181,7 +181,7 @@ def fit_attributes(
             {"log_likelihood": height(run.objective), **parameters_in_units(units, ordered(run.theta))}
             for run in found.optima
         ],
-        "search_": SearchReport(records, "log-likelihood", "max", note=note, raced=found.raced),
+        "search_": SearchReport(records, "log-likelihood", "max", note=note, raced=found.raced, effort=model.effort),
         "trace_": trace.shifted(-units.constant * share).scaled(units.unit),
         **scores(units, mixture, theta, contest.trim),
     }

@@ -42,5 +42,5 @@ def columns_section(fit: Fit) -> Section | None:
     if any(u.n_empty for u in uses):
         columns.append(Column("Empty cells", [u.n_empty or None for u in uses]))
     table = Table("columns", [*columns, Column("Note", ["; ".join(u.notes) for u in uses])])
-    notes = ["<code>--features</code> names the columns to use."] if left_out or noted else []
+    notes = ["<code>--features</code> or <code>--formula</code> names the columns to use."] if left_out or noted else []
     return Section("columns", "Columns", headline, notes, table=table)

@@ -66,7 +66,7 @@ def _of_one(search: SearchReport) -> str:
     """State what is known from a single finished start: nothing, unless a proof or a bound limits others."""
     if search.certain:
         return "no other can end better"
-    if search.proved_bound is None and search.raced_in_words:
+    if search.proved_bound is None and search.raced_in_words and search.can_be_longer:
         return "effort='best' tells whether it is found again"
     if search.proved_bound is None:
         return "whether another would end better is unknown"
@@ -86,12 +86,12 @@ def descents(n: int, n_perturbations: int) -> str:
 
 
 def of_perturbations(search: SearchReport) -> str:
-    """State which of the starts and perturbations reached the best optimum, as a clause."""
+    """State how many of the starts and perturbations reached the best optimum, as a clause."""
     made = descents(search.n_starts, search.n_perturbations)
     if search.n_distinct == 1:
         return f"{capital(made)} all ended at this optimum"
-    reached = descents(search.n_hits, search.optima[0].n_perturbations)
-    return f"Of {made}, {reached} reached this optimum"
+    hits = "Only one" if search.n_hits == 1 else opening(search.n_hits)
+    return f"{hits} of {in_prose(search.n_starts)} runs ({made.replace(' and ', ', ')}) reached this optimum"
 
 
 def _found(search: SearchReport) -> tuple[str, str, bool]:
@@ -244,7 +244,8 @@ def _of_the_best(search: SearchReport) -> str:
         said = "no perturbation of the best solution was run to convergence."
     if search.is_chance_find:
         once = "It was found only once, so it may not be the best"
-        return f"{said} {once}; <code>effort='best'</code> searches longest."
+        longer = "; <code>effort='best'</code> searches longest" if search.can_be_longer else ""
+        return f"{said} {once}{longer}."
     return f"{said} An optimum that no perturbation came near is not ruled out."
 
 
