@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,41 @@ def test_predictions_are_the_mean_and_every_line(majorant: Majorant, table: pl.D
     assert found.columns == ["row", "prediction", "prediction_1", "prediction_2"]
     np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(new))
     np.testing.assert_allclose(found[["prediction_1", "prediction_2"]].to_numpy(), model.predict_components(new))
+
+
+@pytest.mark.parametrize("by", [["--target", "grown"], ["--formula", "grown ~ rain"]])
+def test_rows_that_have_the_target_have_a_component(majorant: Majorant, table: pl.DataFrame, by: list[str]) -> None:
+    assert majorant("fit", "regression-mixture", "t.csv", *by, "--k", "2", "--out", "run").status == 0
+    new = table.with_columns(grown=pl.when(pl.int_range(80) % 7 == 3).then(None).otherwise("grown"))
+    new.write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
+    assert (answer.status, answer.err) == (0, "")
+    found, kept = pl.read_csv("p.csv"), np.arange(80) % 7 != 3
+    own = pl.read_csv("run/assignments.csv").filter(kept)
+    names = ["component", "probability", "uncertainty", "probability_1", "probability_2"]
+    assert found.columns == ["row", "prediction", "prediction_1", "prediction_2", *names]
+    for name in names:
+        assert found[name].is_null().to_list() == (~kept).tolist()
+        np.testing.assert_allclose(found[name].filter(kept).to_numpy(), own[name].to_numpy(), atol=1e-9)
+    new.filter(~kept).write_csv("none.csv")
+    assert majorant("predict", "run", "none.csv", "--out", "none-p.csv").status == 0
+    assert pl.read_csv("none-p.csv")["component"].is_null().all()
+
+
+def test_errors_and_gates_are_on_the_screen(majorant: Majorant, table: pl.DataFrame, tmp_path: Path) -> None:
+    table.with_columns(soil=pl.int_range(80) % 3).write_csv(tmp_path / "t.csv")
+    answer = majorant(*FIT, "--features", "rain", "--gating", "soil", "--k", "2")
+    model = load("run/model.majorant")
+    assert "\n\n  Gating\n  component   intercept" in answer.out
+    shown = answer.out.partition("\n\n  Intervals, 95 %, from the observed information\n")[2]
+    told = dict(re.findall(r"^  (rain +2|gating soil +2) +(.*)$", shown, re.M))
+    for line, name, at in (("rain", "coef", (1, 0)), ("gating soil", "gating_coef", (1, 0))):
+        line = next(text for start, text in told.items() if start.startswith(line))
+        value, error = getattr(model, f"{name}_")[at], model.standard_errors_[name][at]
+        np.testing.assert_allclose([float(t) for t in line.split()[:2]], [value, error], atol=6e-5)
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    z = model.gating_coef_[1, 0] / model.standard_errors_["gating_coef"][1, 0]
+    assert f"{z:.2f}".replace("-", "\u2212") in page and "where these are 0" in page
 
 
 def test_sizes_are_compared_and_the_best_is_kept(majorant: Majorant, table: pl.DataFrame) -> None:

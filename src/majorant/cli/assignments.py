@@ -18,19 +18,24 @@ MOST_PROBABILITIES = 50
 
 
 def assigned_rows(
-    estimator: Any, frame: pl.DataFrame, matrix: Matrix, is_new: bool, first: int = 0
-) -> dict[str, NDArray[Any]]:
+    estimator: Any, frame: pl.DataFrame, matrix: Matrix, is_new: bool, first: int = 0, target: pl.Series | None = None
+) -> dict[str, Any]:
     """Return the columns of `assigned` for the rows of a matrix, `first` rows after the beginning of their table."""
     if matrix.bags is not None:
         return by_bag(estimator, frame, matrix.rows + first, matrix.bags)
-    found = assigned(estimator, frame, matrix.rows + first, is_new, matrix.given)
+    found = assigned(estimator, frame, matrix.rows + first, is_new, matrix.given, target)
     order = np.argsort(matrix.rows, kind="stable")  # that of the table, where rows were sorted by time
     return {name: values[order] for name, values in found.items()}
 
 
 def assigned(
-    estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, given: Mapping[str, Any] | None = None
-) -> dict[str, NDArray[Any]]:
+    estimator: Any,
+    frame: pl.DataFrame,
+    rows: NDArray[np.int64],
+    is_new: bool,
+    given: Mapping[str, Any] | None = None,
+    target: pl.Series | None = None,
+) -> dict[str, Any]:
     """Return columns by name: the row, its part (from 1), and how well it fits, as probability or distance.
 
     Parameters
@@ -45,6 +50,8 @@ def assigned(
         Whether the rows are not those of the fit.
     given : mapping, optional
         Further arguments of the estimator's methods, such as the sequence of each row.
+    target : polars.Series, optional
+        What a regression without a formula predicts, where new rows have it; a formula finds it in the frame.
     """
     card = card_of(estimator)
     if card.kind in ("mixture", "clustering") and hasattr(estimator, "predict_proba"):
@@ -58,10 +65,12 @@ def assigned(
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
     if card.kind == "representation":
-        target = {"prediction": np.asarray(estimator.predict(frame))} if card.needs_target else {}
-        return {"row": rows, **target, **_latents(estimator, frame)}
+        predicted = {"prediction": np.asarray(estimator.predict(frame))} if card.needs_target else {}
+        return {"row": rows, **predicted, **_latents(estimator, frame)}
     if card.kind == "regression":
-        found = _by_line(estimator, frame) if is_new else _by_probability(card.part, estimator.responsibilities_)
+        found = (
+            _by_line(estimator, frame, target) if is_new else _by_probability(card.part, estimator.responsibilities_)
+        )
         return {"row": rows, **found}
     labels = estimator.predict(frame) if is_new or not hasattr(estimator, "labels_") else estimator.labels_
     columns: dict[str, NDArray[Any]] = {"row": rows, card.part: np.asarray(labels, dtype=np.int64) + 1}
@@ -82,12 +91,27 @@ def _by_probability(
     return columns
 
 
-def _by_line(estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
-    """Return the predictions of the mixture and of every part, as a new row's part is unknown without y."""
+def _by_line(estimator: Any, frame: pl.DataFrame, target: pl.Series | None) -> dict[str, Any]:
+    """Return the predictions of the mixture and of every part, and the part of each row that has y."""
     lines = np.asarray(estimator.predict_components(frame))
-    columns: dict[str, NDArray[Any]] = {"prediction": np.asarray(estimator.predict(frame))}
+    columns: dict[str, Any] = {"prediction": np.asarray(estimator.predict(frame))}
     if lines.shape[1] <= MOST_PROBABILITIES:
         columns |= _numbered("prediction", lines)
+    formula = getattr(estimator, "formula_", None)
+    told = [] if target is None else [target]
+    if formula is not None and set(formula.response.kinds) <= set(frame.columns):
+        told = [frame[name] for name in formula.response.kinds]
+    if not told or not hasattr(estimator, "predict_proba"):
+        return columns
+    known = ~np.logical_or.reduce([one.is_null().to_numpy() for one in told])
+    given = () if target is None else (target.filter(known),)
+    found = np.empty((0, lines.shape[1]))
+    if known.any():
+        found = np.asarray(estimator.predict_proba(frame.filter(known), *given))
+    for name, values in _by_probability("component", found).items():
+        of_all = np.full(len(lines), np.nan)
+        of_all[known] = values
+        columns[name] = pl.Series(of_all, nan_to_null=True).cast(pl.Int64 if name == "component" else pl.Float64)
     return columns
 
 

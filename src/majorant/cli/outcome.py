@@ -104,10 +104,15 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.penalised_lines(run.estimator)
     if run.r2 is not None:
         lines += messages.explained_lines(run.request.target or "y", run.r2)
-    for name in ("transitions", plural_of(run.card.part), "gating"):
+    for name in ("transitions", plural_of(run.card.part)):
         block = run.summary.block_of(name)
         if block is not None:
             lines += messages.parts_lines(block, standardised)
+    for name in ("gating", "intervals") if run.card.kind == "regression" else ():
+        block = run.summary.block_of(name)
+        if block is not None:
+            heading = filter(None, (block.heading.capitalize(), block.note))
+            lines += ["", f"  {', '.join(heading)}", *messages.parts_lines(block, False)[1:]]
     if run.effects is not None:
         lines += ["", str(run.effects)]
     for name, outcome in run.later.get("outcomes", {}).items():

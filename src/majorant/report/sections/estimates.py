@@ -118,7 +118,7 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
     def term(name: str, addition: str, attribute: str, feature: int | None = None, plain: str = "") -> Term:
         at = np.s_[:shown] if feature is None else np.s_[:shown, feature]
         low, high = (None, None) if found is None else (np.asarray(bound[at]) for bound in found[attribute])
-        is_tested, is_slope = attribute in ("intercept", "coef"), attribute == "coef"
+        is_tested, is_slope = attribute.endswith(("intercept", "coef")), attribute == "coef"
         errors = None if found is None or not is_tested else np.asarray(model.standard_errors_[attribute][at])
         values = np.asarray(getattr(model, f"{attribute}_")[at])
         return Term(name, addition, values, low, high, plain or name, errors, is_slope and regression.multiplies)
@@ -136,6 +136,10 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
     if regression.has_noise:
         listed.append(term("Noise \u03c3", "standard deviation", "scale"))
     gates = gating_names(model)[:MOST_FEATURES]
+    if gates:
+        listed.append(
+            term("Log odds", "compared with component 1, where these are 0", "gating_intercept").with_reference()
+        )
     for j, (gate, name) in enumerate(zip(gates, model._in_words(gates, "gating"), strict=True)):
         unit = f"compared with component 1{', per unit' if gate == name else ''}"
         of_first = term(f"Log odds on {column_name(name)}", unit, "gating_coef", j, f"Log odds on {name}")
