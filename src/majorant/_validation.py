@@ -110,6 +110,13 @@ def check_runs(model: Any) -> None:
     check_verbose(model.verbose)
 
 
+def seed_of(random_state: Any) -> int:
+    """Return the seed that a `random_state` of scikit-learn's kind gives."""
+    from sklearn.utils import check_random_state  # takes time to load
+
+    return int(check_random_state(random_state).randint(2**31))
+
+
 def check_enough_rows(n_rows: int, name: str, size: int, part: str, groups: Any = None) -> None:
     """Raise ValueError for more parts than rows, or than groups; `name` is the parameter for the number of parts."""
     if n_rows < size:

@@ -119,6 +119,10 @@ def test_a_formula_leaves_out_rows_that_lack_a_covariate() -> None:
     alone = mj.LatentClassAnalysis.from_formula(formula, table[there], n_components=2, random_state=0)
     assert model.log_likelihood_ == alone.log_likelihood_ and model.n_rows_ == there.sum()
     assert model.predict_proba(**model.rows_of(table)).shape == (400, 2)
+    odd = table.iloc[np.r_[np.flatnonzero(~there)[:2], np.flatnonzero(there)[:3]]].reset_index(drop=True)
+    odd.loc[4, "sex"] = "unheard of"
+    with pytest.raises(ValueError, match="in row 4 "):  # of the table, not of its complete rows
+        model.rows_of(odd)
     with pytest.raises(ValueError, match="lack a covariate"):
         mj.LatentClassAnalysis.from_formula(formula, table, n_components=2, missing="error")
 

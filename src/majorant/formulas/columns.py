@@ -141,6 +141,14 @@ def missing_rows(table: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, ND
     return found
 
 
+def complete_rows(table: nw.DataFrame[Any], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which rows have a value in each of some columns."""
+    lacking: NDArray[np.bool_] = np.logical_or.reduce(
+        [np.zeros(len(table), dtype=bool), *missing_rows(table, names).values()]
+    )
+    return ~lacking
+
+
 def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
     """Raise ValueError for columns with missing values."""
     missing = {name: np.flatnonzero(where) for name, where in missing_rows(table, names).items() if where.any()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.formulas.columns import KINDS, Kind, RowError, canonical_order, columns_for
+from majorant.formulas.columns import KINDS, Kind, RowError, canonical_order, columns_for, complete_rows
 from majorant.formulas.language import (
     INTERCEPT,
     FactorText,
@@ -246,3 +247,44 @@ def _refuse_infinite(names: tuple[str, ...], values: Array) -> None:
     if len(wrong):
         row, column = (int(i) for i in wrong[0])
         raise RowError(f"{names[column]} is {values[row, column]}", row, ": a term must be a finite number")
+
+
+NO_TERMS = Terms((), {}, {}, {}, ())
+
+
+def learned_where_complete(terms: Sequence[Term], table: Any, *, explain: bool = False) -> tuple[Terms, Array]:
+    """Learn terms from the rows that have all their columns; NaN in the design of others."""
+    there = _complete(table, variables_of(terms, table.columns))
+    if not there.any():
+        told = " + ".join(factor for term in terms for _, factor in term)
+        raise ValueError(f"no row has a value in every column of {told}: one at least is needed")
+    with _rows_as_given(there):
+        learned, values = Terms.learn(terms, table.filter(there.tolist()), explain=explain)
+    return learned, _spread(values, there)
+
+
+def applied_where_complete(terms: Terms, table: Any) -> Array:
+    """Return the design of the rows that have all columns of the terms; NaN in that of others."""
+    there = _complete(table, list(terms.kinds))
+    with _rows_as_given(there):
+        return _spread(terms.apply(table.filter(there.tolist())), there)
+
+
+def _complete(table: Any, names: list[str]) -> NDArray[np.bool_]:
+    """Return which rows have a value in those of the columns that a table has."""
+    return complete_rows(table, [name for name in names if name in table.columns])
+
+
+@contextmanager
+def _rows_as_given(there: NDArray[np.bool_]) -> Iterator[None]:
+    """Count rows in errors among all rows, not only among those that are there."""
+    try:
+        yield
+    except RowError as error:
+        raise RowError(error.what, int(np.flatnonzero(there)[error.row]), error.after) from error
+
+
+def _spread(values: Array, there: NDArray[np.bool_]) -> Array:
+    out = np.full((len(there), values.shape[1]), np.nan)
+    out[there] = values
+    return out

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
@@ -17,6 +16,7 @@ from majorant._validation import (
     check_enough_rows,
     check_real,
     check_sample_weight,
+    seed_of,
     validate_data,
 )
 from majorant.data.chunks import Block, Chunks, Mapped
@@ -359,7 +359,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         n = check_count("n_samples", given if n_samples is None else n_samples, width=self.n_features_in_ + 1)
         _, table, codes = self._law(n, groups, gating, None)
         codes = np.arange(n) if codes is None else codes
-        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        random = np.random.default_rng(seed_of(self.random_state))
         theta, law = self._theta(), self._law_of_fit()
         components = drawn_states(law, theta.law, codes, table[0] if table else None, random)
         components = np.sort(components) if groups is None and gating is None else components
@@ -477,9 +477,8 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
             it.
         """
         check_real("level", level, low=0.0, high=1.0)
-        limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
         errors = self._errors(X, **rows).errors
-        return estimates_table(self, errors, intervals(self, errors, level, limits))
+        return estimates_table(self, errors, intervals(self, errors, level, self._limits()))
 
     # Words
 

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from majorant._order import ordered
 from majorant._validation import (
@@ -23,6 +22,7 @@ from majorant._validation import (
     check_real,
     check_verbose,
     levels_to_user,
+    seed_of,
 )
 from majorant.data.chunks import Chunks
 from majorant.data.rows import drawn_rows
@@ -191,8 +191,7 @@ class MixtureEstimator(FittedMixture):
         """
         with self._all_or_nothing(), one_thread():
             self._check_parameters()
-            random = check_random_state(self.random_state)
-            draws = np.random.default_rng(int(random.randint(2**31)))
+            draws = np.random.default_rng(seed_of(self.random_state))
             source = stored_rows(X)
             if source is None:
                 rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels)

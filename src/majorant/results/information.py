@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from majorant.data.chunks import Block
 from majorant.engine.mixture import Anchored, Coordinates, Limited, Limits, Mixture, OnData, Parameters, Scored
 from majorant.engine.runs import taken
 
@@ -55,6 +56,16 @@ def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Par
         density.theta_of(vector[:, :size], one.density),  # type: ignore[attr-defined]
         law.theta_of(vector[:, size:], one.law),  # type: ignore[attr-defined]
     )
+
+
+def scores(mixture: Mixture, at: Array, like: Parameters[Any, Any], block: Block, h: Array) -> Array:
+    """Return the slope of each unit's log-likelihood in each unconstrained number, (units, m), by steps h of these."""
+    found = []
+    for j, step in enumerate(h):
+        moved = unpacked(mixture, at + step * np.array([[1.0], [-1.0]]) * (np.arange(len(at)) == j), like)
+        up, down = mixture.posterior(moved, block).units
+        found.append((up - down) / (2 * step))
+    return np.stack(found, axis=1)
 
 
 def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:

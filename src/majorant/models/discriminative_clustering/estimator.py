@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._order import ordered
@@ -23,6 +22,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
     levels_to_user,
+    seed_of,
     validate_data,
 )
 from majorant.data.measure import Measure, empirical_measure, square_unit
@@ -238,7 +238,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         """
         with self._all_or_nothing(), one_thread():  # sums would depend on threads
             self._check_parameters()
-            random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+            random = np.random.default_rng(seed_of(self.random_state))
             self._refuse_chunks(X)
             X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
             check_enough_rows(len(X), "n_clusters", self.n_clusters, "cluster")

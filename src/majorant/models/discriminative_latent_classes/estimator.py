@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -26,6 +25,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
     levels_to_user,
+    seed_of,
     validate_data,
 )
 from majorant.data.chunks import Chunks
@@ -279,7 +279,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
             self._check_parameters()
             for name in KERNEL_ATTRIBUTES:
                 self.__dict__.pop(name, None)
-            seed = int(check_random_state(self.random_state).randint(2**31))
+            seed = seed_of(self.random_state)
             source = stored_rows(X)
             if source is not None:
                 self._fit_stored(source, y, sample_weight, seed)

@@ -22,6 +22,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
     levels_to_user,
+    seed_of,
 )
 from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
@@ -32,7 +33,6 @@ from majorant.models.harmonium.inference import (
     FittedHarmonium,
     Groups,
     check_proper,
-    generator,
     linked_to,
     tell_unlinked,
     unlinked_views,
@@ -115,7 +115,7 @@ class HarmoniumBase(
         select_by: str | None = None,
     ) -> Found:
         """Set the fitted attributes from checked rows; return what the search found."""
-        n, random = n_rows(tables), generator(self.random_state)
+        n, random = n_rows(tables), np.random.default_rng(seed_of(self.random_state))
         weights = check_sample_weight(sample_weight, n)
         # The sums of BLAS depend on how many threads it may use.
         with threadpool_limits(limits=1, user_api="blas"):
@@ -327,7 +327,7 @@ class HarmoniumBase(
         check_integer("n_sweeps", n_sweeps, low=1)
         tables, model = self._read(X, reset=False, but=view)[1], self._fitted()
         tables = linked_to(view, tables, model.unlinked)
-        random = generator(random_state) if method == "gibbs" else None
+        random = np.random.default_rng(seed_of(random_state)) if method == "gibbs" else None
         n_jobs = None if random is not None else self.n_jobs
         latents, expected = model.infer(tables, n_jobs=n_jobs, sweeps=n_sweeps, random=random)
         if calibrated:
@@ -418,7 +418,7 @@ class HarmoniumBase(
         check_integer("n_sweeps", n_sweeps, low=1)
         tell_unlinked(self.certificate_.unlinked, "how they depend on each other in drawn rows means nothing")
         with threadpool_limits(limits=1, user_api="blas"):
-            drawn = model.sample(n_samples, n_sweeps, generator(random_state))
+            drawn = model.sample(n_samples, n_sweeps, np.random.default_rng(seed_of(random_state)))
         found = {view.name: view.sampled(drawn[view.name]) for view in self.views_}
         return found if self.named_views_ else next(iter(found.values()))
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_softmax, softmax
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import levels_to_user
@@ -43,11 +42,6 @@ ROUGH, LEAST = 1e-5, 1e-12
 BURN_IN = 30
 """Number of first sweeps of Gibbs sampling that are dropped."""
 Groups = tuple[tuple[str, ...], ...]
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return the generator of a seed or of a generator of scikit-learn's kind."""
-    return np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from majorant._numbers import briefly
-from majorant._validation import check_enough_rows, check_integer
+from majorant._validation import check_enough_rows, check_integer, seed_of
 from majorant.data.chunks import Chunks
 from majorant.data.rows import unobserved_message
 from majorant.data.scratch import cached
@@ -303,7 +302,7 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
         with self._all_or_nothing(), one_thread():
             self.__dict__.pop("formula_of_fit_", None)
             self._check_parameters()
-            draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+            draws = np.random.default_rng(seed_of(self.random_state))
             if is_stream(X):
                 refuse_beside_stream(component_labels=component_labels)
                 stream = self._stream(X, lengths, groups, time, gating, sequence_weight, fitting=True)

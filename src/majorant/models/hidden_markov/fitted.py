@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_count, validate_data
+from majorant._validation import check_choice, check_count, seed_of, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.data.units import blocks_of, distinct_units
@@ -268,7 +267,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         given = given if lengths is None else int(np.sum(lengths))
         n = check_count("n_samples", given if n_samples is None else n_samples, width=self.n_features_in_ + 1)
         sequences = sequences_of(np.empty((n, 0)), lengths, groups)[1]
-        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        random = np.random.default_rng(seed_of(self.random_state))
         theta, states = self._theta(), np.empty(n, dtype=np.intp)
         rows = SeriesRows(np.empty((n, 0)), sequences, self._gating_of(gating, n))
         *covariates, codes = rows.in_order

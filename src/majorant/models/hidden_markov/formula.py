@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from majorant.engine.mixture import Array
 from majorant.formulas import Formula, RowError, is_table
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
-from majorant.formulas.terms import Terms
+from majorant.formulas.terms import NO_TERMS, Terms, applied_where_complete, learned_where_complete
 from majorant.models.formula_estimator import taking_text
 from majorant.models.hidden_markov.ahead import order_ahead
 from majorant.models.hidden_markov.emissions import EXPLAINED, LinesEmission
@@ -27,7 +25,6 @@ LAG = re.compile(r"(?<![\w.])lag\(\s*(?:`([^`]+)`|([^\W\d][\w.]*))\s*(?:,\s*(\d+
 """A call of ``lag``: the column, in backticks or plain, and how many rows before."""
 LAGGED = re.compile(r"lag\((.+?)(?:, (\d+))?\)", flags=re.DOTALL)
 """The name of a column that a lag makes."""
-NOTHING = Terms((), {}, {}, {}, ())
 
 
 def call_for_text(emission: Any) -> Callable[[Any, int], str] | None:
@@ -75,9 +72,9 @@ class SeriesFormula:
         has_terms = bool(set(terms) - {INTERCEPT})
         if len(targets) > 1 and (has_terms or lags):
             raise ValueError(f"the formula {text!r} has {len(targets)} targets: terms may explain one, so write ~ 1")
-        features = _learned(terms, table, explain=True)[0] if has_terms else NOTHING
+        features = learned_where_complete(terms, table, explain=True)[0] if has_terms else NO_TERMS
         features.refuse_single_levels()
-        own = [_learned((target,), table)[0] for target in targets]
+        own = [learned_where_complete((target,), table)[0] for target in targets]
         for one in own:
             if one.levels:
                 raise TypeError(f"{one.terms[0][0][1]} holds text: a target must be numbers, such as codes from 0 on")
@@ -87,7 +84,7 @@ class SeriesFormula:
         extras = {}
         if gating is not None:
             steps = read(f"~ {of_steps.strip().removeprefix('~')}", table.columns)
-            extras["gating"] = _learned(steps.terms, table, explain=True)[0]
+            extras["gating"] = learned_where_complete(steps.terms, table, explain=True)[0]
             extras["gating"].refuse_as_gating("gating")
             extras["gating"].refuse_single_levels()
         formula = Formula(text, features, response, extras, sides.groups or _text(groups))
@@ -169,7 +166,7 @@ class SeriesFormula:
             return None
         table = table_of(one_table(data, None)[0])
         table = with_lags_of(table, [name for name in terms.kinds if name not in table.columns], sequences)
-        return pd.DataFrame(_filled(_applied(terms, table), sequences), columns=list(terms.names))
+        return pd.DataFrame(_filled(applied_where_complete(terms, table), sequences), columns=list(terms.names))
 
     def design(self, data: Any, sequences: Sequences) -> Any:
         """Return targets and terms of each row as a data frame; NaN where a column that they need has no value."""
@@ -180,8 +177,8 @@ class SeriesFormula:
         table = with_lags_of(table, [name for name in found if name not in table.columns], sequences)
         own, features = self.formula.response, self.formula.features
         each = zip(own.terms, own.names, strict=True)
-        parts = [_applied(replace(own, terms=(t,), kinds=_kinds_of(own, t), names=(n,)), table) for t, n in each]
-        parts += [_applied(features, table)] if features.names else []
+        every = [replace(own, terms=(t,), kinds=_kinds_of(own, t), names=(n,)) for t, n in each]
+        parts = [applied_where_complete(terms, table) for terms in (*every, *([features] if features.names else []))]
         return pd.DataFrame(np.concatenate(parts, axis=1), columns=self.names)
 
 
@@ -272,51 +269,6 @@ def _without_own_lags(terms: Sequence[Term], targets: Sequence[Term]) -> tuple[t
     if beyond:
         return tuple(terms), 0
     return tuple(term for term in terms if term not in own), len(own)
-
-
-def _complete(terms: Terms | Sequence[Term], table: Any) -> NDArray[np.bool_]:
-    """Return which rows have a value in every column that terms need."""
-    names = list(terms.kinds) if isinstance(terms, Terms) else variables_of(terms, table.columns)
-    there = np.ones(len(table), dtype=bool)
-    for name in (name for name in names if name in table.columns):
-        series = table[name]
-        there &= ~series.is_null().to_numpy()
-        if series.dtype.is_float():
-            there &= ~series.is_nan().fill_null(True).to_numpy()
-    return there
-
-
-def _learned(terms: Sequence[Term], table: Any, *, explain: bool = False) -> tuple[Terms, Array]:
-    """Learn terms from the rows that have all their columns."""
-    there = _complete(terms, table)
-    if not there.any():
-        told = " + ".join(factor for term in terms for _, factor in term)
-        raise ValueError(f"no row has a value in every column of {told}: one at least is needed")
-    with _rows_as_given(there):
-        learned, values = Terms.learn(terms, table.filter(there.tolist()), explain=explain)
-    return learned, _spread(values, there)
-
-
-def _applied(terms: Terms, table: Any) -> Array:
-    """Evaluate terms on the rows that have all their columns."""
-    there = _complete(terms, table)
-    with _rows_as_given(there):
-        return _spread(terms.apply(table.filter(there.tolist())), there)
-
-
-@contextmanager
-def _rows_as_given(there: NDArray[np.bool_]) -> Iterator[None]:
-    """Count rows in errors among all rows, not only among those that are there."""
-    try:
-        yield
-    except RowError as error:
-        raise RowError(error.what, int(np.flatnonzero(there)[error.row]), error.after) from error
-
-
-def _spread(values: Array, there: NDArray[np.bool_]) -> Array:
-    out = np.full((len(there), values.shape[1]), np.nan)
-    out[there] = values
-    return out
 
 
 def _kinds_of(terms: Terms, term: Term) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_count, check_sample_weight
+from majorant._validation import check_choice, check_count, check_sample_weight, seed_of
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows
 from majorant.data.units import blocks_of, merged_units
@@ -352,7 +351,7 @@ class LatentClassAnalysis(FittedLatentClasses):
         if known is not self._by_population:
             raise TypeError("populations are not drawn where shares depend on covariates: fit without gating")
         n = check_count("n_samples", 1 if n_samples is None else n_samples, width=self.n_features_in_)
-        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        random = np.random.default_rng(seed_of(self.random_state))
         cells, population, components = drawn_rows(self, n, random)
         return known.shown(cells, population), components
 

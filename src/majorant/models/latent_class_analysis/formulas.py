@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -10,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._frames import row_names
-from majorant.formulas.columns import missing_rows, table_of
+from majorant.formulas.columns import complete_rows, table_of
 from majorant.formulas.formula import Formula
 from majorant.formulas.language import INTERCEPT, read, require_formulaic, variables_of
-from majorant.formulas.terms import Terms
+from majorant.formulas.terms import NO_TERMS, Terms, applied_where_complete, learned_where_complete
 
 Array = NDArray[np.float64]
-NOTHING = Terms((), {}, {}, {}, ())
 
 
 def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
@@ -28,12 +26,11 @@ def learned_formula(text: str, data: Any) -> tuple[Formula, dict[str, Any]]:
         raise ValueError(f"the formula {text!r} names no items: write cbind(A, B, C) ~ 1, or ~ covariates")
     if sides.groups is not None or sides.offset is not None:
         raise ValueError(f"the formula {text!r} may have items and covariates only: leave out | and offset()")
-    terms = NOTHING
+    terms = NO_TERMS
     if set(sides.terms) - {INTERCEPT}:
-        lacking = _lacking(table, variables_of(sides.terms, table.columns))
-        if lacking.all():
+        if not complete_rows(table, variables_of(sides.terms, table.columns)).any():
             raise ValueError(f"every row lacks a covariate of {text!r}: leave out those that are rarely known")
-        terms = Terms.learn(sides.terms, table.filter((~lacking).tolist()), explain=True)[0]
+        terms = learned_where_complete(sides.terms, table, explain=True)[0]
         terms.refuse_as_gating(f"the right of {text!r}")
     items = tuple(((("lookup", name),),) for name in variables_of(sides.response, table.columns))
     formula = Formula(text, terms, Terms(tuple(term for (term,) in items), {}, {}, {}, ()))
@@ -47,19 +44,8 @@ def rows_of_formula(formula: Formula, data: Any) -> dict[str, Any]:
     rows: dict[str, Any] = {"X": nw.to_native(table.select(names))}
     if formula.features.names:
         terms = formula.features
-        lacking = _lacking(table, [name for name in terms.kinds if name in table.columns])
-        design = np.full((len(table), len(terms.names)), np.nan)
-        if not lacking.all():
-            design[~lacking] = terms.apply(table.filter((~lacking).tolist()) if lacking.any() else table)
+        design = applied_where_complete(terms, table)
         made = nw.from_dict(dict(zip(terms.names, design.T, strict=True)), backend=table.implementation).to_native()
         index = row_names(rows["X"])
         rows["gating"] = made if index is None else made.set_axis(index)
     return rows
-
-
-def _lacking(table: nw.DataFrame[Any], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which rows lack a value of some columns."""
-    lacking: NDArray[np.bool_] = np.logical_or.reduce(
-        [np.zeros(len(table), dtype=bool), *missing_rows(table, names).values()]
-    )
-    return lacking

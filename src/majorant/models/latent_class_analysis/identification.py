@@ -16,7 +16,7 @@ from majorant.data.chunks import Block
 from majorant.engine.mixture import Drawn, Mixture
 from majorant.laws import Independent
 from majorant.models.latent_class_analysis.populations import drawn_rows
-from majorant.results.information import packed, undetermined, unpacked
+from majorant.results.information import packed, scores, undetermined, unpacked
 
 Array = NDArray[np.float64]
 MOST_CELLS = 1_000
@@ -80,11 +80,7 @@ def identification(model: Any, names: Sequence[str]) -> Identification:
     inner = np.where(np.abs(at) < 3.0, at, 0.0) + random.normal(size=len(at))
     theta = unpacked(mixture, inner[None], theta)
     block, weights = _patterns(model, mixture, theta, random)
-    slopes = np.empty((len(weights), len(inner)))
-    for j in range(len(inner)):
-        moved = unpacked(mixture, inner + STEP * np.array([[1.0], [-1.0]]) * (np.arange(len(inner)) == j), theta)
-        up, down = mixture.posterior(moved, block).units
-        slopes[:, j] = (up - down) / (2 * STEP)
+    slopes = scores(mixture, inner, theta, block, np.full(len(inner), STEP))
     information = (slopes * weights[:, None]).T @ slopes
     moved = unpacked(
         mixture, np.concatenate([inner + STEP * np.eye(len(inner)), inner - STEP * np.eye(len(inner))]), theta

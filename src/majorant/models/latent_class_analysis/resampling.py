@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from majorant._validation import check_count, check_sample_weight
+from majorant._validation import check_count, check_sample_weight, seed_of
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of
 from majorant.engine.descent import descend
@@ -18,7 +17,7 @@ from majorant.engine.mixture import Anchored, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws.separation import undetermined_directions
 from majorant.models.mixture_rows import Rows
-from majorant.results.information import Errors, packed, standard_errors, unpacked
+from majorant.results.information import Errors, packed, scores, standard_errors
 
 Array = NDArray[np.float64]
 STEP = 1e-5
@@ -33,13 +32,8 @@ def products_of_scores(on: OnData, theta: Parameters[Any, Any]) -> Array:
 
     def visit(block: Block) -> Array:
         w = np.ones(len(block)) if block.weights is None else block.weights
-        plain = replace(block, weights=None)
-        scores = np.empty((len(w), len(at)))
-        for j, h in enumerate(STEP * (1 + np.abs(at))):
-            moved = unpacked(mixture, at + h * np.array([[1.0], [-1.0]]) * (np.arange(len(at)) == j), theta)
-            up, down = mixture.posterior(moved, plain).units
-            scores[:, j] = (up - down) / (2 * h)
-        return np.asarray((scores * w[:, None]).T @ scores)
+        found = scores(mixture, at, theta, replace(block, weights=None), STEP * (1 + np.abs(at)))
+        return np.asarray((found * w[:, None]).T @ found)
 
     return np.asarray(on.data.map_sum(visit))
 
@@ -67,7 +61,7 @@ def bootstrapped(model: Any, X: Any, n_resamples: int, given: Mapping[str, Any])
         raise ValueError('method="bootstrap" draws rows, which sampling weights stand for many of: take "robust"')
     on, _ = model._on(X, **given)
     check_count("n_resamples", n_resamples, low=2, width=model.n_parameters_)
-    seen, seed = model._seen(X, **given)[0], int(check_random_state(model.random_state).randint(2**31))
+    seen, seed = model._seen(X, **given)[0], seed_of(model.random_state)
     with one_thread():
         return bootstrap_errors(
             on.mixture, model._theta(), seen, n_resamples=n_resamples, seed=seed, tol=float(model.tol)

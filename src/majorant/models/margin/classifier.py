@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from majorant._validation import check_choice, check_integer, check_positive, check_real, check_runs, levels_to_user
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_real,
+    check_runs,
+    levels_to_user,
+    seed_of,
+)
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import LatentVariableModel
@@ -197,7 +204,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
     def _search(
         self, problem: NativeProblem[Any], samples: Samples, distinct: Distinct, given: NDArray[np.int32] | None
     ) -> Found:
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        seed = seed_of(self.random_state)
         rounding = float(np.finfo(problem.samples.rows.dtype).eps)
         slack = 16 * rounding * (problem.reach(self.alpha) + float(problem.cost.max()))
         solver = SOLVERS[self.solver]

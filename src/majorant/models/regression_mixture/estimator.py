@@ -9,9 +9,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, validate_data
+from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, seed_of, validate_data
 from majorant.data.storage import is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy
 from majorant.models.formula_estimator import taking_text
@@ -324,7 +323,7 @@ class RegressionMixture(CertifiableLines):
         with self._all_or_nothing():
             self._forget_formula(X)
             check_parameters(self)
-            seed = int(check_random_state(self.random_state).randint(2**31))
+            seed = seed_of(self.random_state)
             source = stored_rows(X)
             if source is None:
                 kinds: Any = {"dtype": [np.float64, np.float32], "order": "C", "y_numeric": True}
