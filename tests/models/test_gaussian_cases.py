@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 import majorant as mj
+from majorant.models.gaussian_mixture.words import few_valued_sentence
+from majorant.search.record import PERTURBATION, StartRecord
 
 Array = NDArray[np.float64]
 SEEDS = range(4)
@@ -260,3 +263,30 @@ def test_columns_of_two_values_are_named_with_the_model_that_takes_them() -> Non
     heap = np.r_[np.random.default_rng(0).normal(size=(5, 2)), np.full((5, 2), 9.0)]
     said = warned(heap, 2)[1]
     assert "No regular solution" in said and "LatentClassAnalysis" not in said
+
+
+def five_values() -> pd.DataFrame:
+    random = np.random.default_rng(3)
+    count = random.choice([3.0, 4.0, 5.0, 6.0, 8.0], p=[0.02, 0.5, 0.02, 0.2, 0.26], size=400)
+    return pd.DataFrame({"count": count, "size": 50 * count + 40 * random.normal(size=400)})
+
+
+def test_a_column_of_few_values_is_named() -> None:
+    said = warned(five_values(), 3)[1]
+    assert "No regular solution" in said and "Column 'count' holds 5 values and is no normal distribution" in said
+    numbers = np.random.default_rng(0).normal(size=(60, 2)).round(1)  # of many values, each of few rows
+    assert few_valued_sentence([(0, 5), (1, 3)], None).startswith("Columns 0, 1 hold few values each")
+    assert not fit(numbers, 2).few_valued_
+
+
+def test_regular_solutions_that_most_runs_miss_are_said_to_be_chance() -> None:
+    model = fit(two_scales(), 2)
+    assert "largely chance" not in str(model.summary())
+    starts = (
+        StartRecord("random", model.log_likelihood_, 9, True),
+        StartRecord(PERTURBATION, model.log_likelihood_, 9, True),
+    )
+    model.search_ = replace(model.search_, starts=starts, n_degenerate=9)
+    said = " ".join(str(model.summary()).split())
+    assert "9 of 11 runs ended at degenerate solutions: which regular one is found is largely chance" in said
+    assert "ended regular (9 more did not)" in said

@@ -424,6 +424,7 @@ class MixtureEstimator(FittedMixture):
             "max",
             note=self._note(contest, found, on, rows).strip(),
             raced=found.raced,
+            n_degenerate=found.n_degenerate,
             certain="One component is fitted in closed form, so no better one exists." if certain else "",
             effort=self.effort,
         )

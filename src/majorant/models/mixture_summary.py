@@ -53,7 +53,7 @@ def mixture_summary(
     if own is None:
         density, law = model._density(), model._law_of_fit()
         own = density.n_parameters(2) - density.n_parameters(1) + getattr(law, "n_covariates", 1)
-    look_out += [few_rows_sentence(model, own, simpler)]
+    look_out += [few_rows_sentence(model, own, simpler), mostly_degenerate_sentence(model)]
     return Summary(
         f"{card.title}, {counted(k, card.part)}",
         counted(model.n_features_in_, "feature"),
@@ -82,6 +82,17 @@ def few_rows_sentence(model: Any, own: int, simpler: str = "") -> str:
         f"the smallest {sizes.min():.3g}. "
         "Unless they lie apart from the others, which rows they fit is largely chance: the rows do not carry this "
         f"model, and another random_state may end elsewhere. Try fewer {plural_of(card.part)}{simpler}."
+    )
+
+
+def mostly_degenerate_sentence(model: Any) -> str:
+    """Return that most runs of a search ended at degenerate solutions, and what to do; empty if they did not."""
+    search = model.search_
+    if not model.regular_ or search.n_degenerate <= search.n_starts:
+        return ""
+    return (
+        f"{search.n_degenerate} of {search.n_degenerate + search.n_starts} runs ended at degenerate solutions: which "
+        f"regular one is found is largely chance, and another random_state may end elsewhere; {model._advice()}."
     )
 
 

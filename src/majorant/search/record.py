@@ -96,6 +96,8 @@ class SearchReport:
         Whether the user stopped the search before its end.
     effort : str
         Effort of the search, for models that have several.
+    n_degenerate : int
+        Number of further runs that ended at degenerate solutions, if there are regular ones.
     """
 
     starts: tuple[StartRecord, ...]
@@ -109,6 +111,7 @@ class SearchReport:
     certain: str = ""
     is_stopped: bool = False
     effort: str = ""
+    n_degenerate: int = 0
 
     @property
     def n_starts(self) -> int:

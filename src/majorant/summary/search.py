@@ -53,7 +53,7 @@ def best_sentences(search: SearchReport) -> list[str]:
     if search.n_starts == 1:
         return [f"{best}, from {f'the best of {search.raced_in_words}' if search.raced_in_words else 'one start'}."]
     if search.n_hits == search.n_starts and search.n_perturbations:
-        return [f"{best}, reached by {_made(search)}: by all that were run to convergence."]
+        return [f"{best}, reached by {_made(search)}: by all that {_all_of(search)}."]
     if search.n_hits == search.n_starts:
         all_of_them = "both" if search.n_starts == 2 else f"all {search.n_starts}"
         return [f"{best}, reached by {all_of_them} starts."]
@@ -102,6 +102,12 @@ def _longer(search: SearchReport) -> str:
     return "; effort='best' searches longest" if search.can_be_longer else ""
 
 
+def _all_of(search: SearchReport) -> str:
+    """Return what sets the runs apart that count."""
+    n = search.n_degenerate
+    return f"ended regular ({n} more did not)" if n else "were run to convergence"
+
+
 def _made(search: SearchReport) -> str:
     return in_words(search.n_starts, search.n_perturbations)
 
@@ -122,7 +128,11 @@ def _note(search: SearchReport) -> str:
     if search.n_perturbations:
         is_all = search.n_hits == search.n_starts
         note += (
-            "found by all" if is_all else f"best found by {in_words(search.n_hits, search.optima[0].n_perturbations)}"
+            f"found by all that {_all_of(search)}"
+            if is_all and search.n_degenerate
+            else "found by all"
+            if is_all
+            else f"best found by {in_words(search.n_hits, search.optima[0].n_perturbations)}"
         )
     else:
         note += f"best found {counted(search.n_hits, 'time')}"

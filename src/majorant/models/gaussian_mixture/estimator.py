@@ -45,11 +45,11 @@ from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, sea
 from majorant.models.gaussian_mixture.words import (
     components_block,
     degeneracy,
+    few_valued,
+    few_valued_sentence,
     missing_sentence,
     rank_sentences,
     simpler_types,
-    two_valued,
-    two_valued_sentence,
 )
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import estimates_of_law
@@ -221,7 +221,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     """
 
     keeps_single = True
-    two_valued_: Sequence[int] = ()
+    few_valued_: Sequence[Sequence[int]] = ()  # columns, and how many values each holds
 
     def __init__(
         self,
@@ -458,7 +458,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         unit = contest.rows.data.total_weight / contest.total_weight
         self.best_degenerate_ = None if seen is None else unit * contest.shown(seen.objective)
         self.dependent_ = self.constant_ = []  # what the columns do not vary in is left out of the fit
-        self.two_valued_ = two_valued(contest.rows) if found.fault is Fault.FLOORED else []
+        self.few_valued_ = few_valued(contest.rows) if found.fault is Fault.FLOORED or seen is not None else []
         return degeneracy(found)
 
     def _note(self, contest: Any, found: Found[Theta], on: OnData, rows: Any) -> str:
@@ -482,7 +482,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     def _advice(self) -> str:
         simpler = "" if self._kind.name in ("tied", "spherical") else ", or a simpler covariance_type"
         said = super()._advice() + simpler
-        return f"{said}. {two_valued_sentence(self.two_valued_, self._names)}" if self.two_valued_ else said
+        return f"{said}. {few_valued_sentence(self.few_valued_, self._names)}" if self.few_valued_ else said
 
     @property
     def _names(self) -> Sequence[str] | None:

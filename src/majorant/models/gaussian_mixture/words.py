@@ -16,6 +16,8 @@ from majorant.solvers.gaussian import Mixture
 from majorant.summary import Block, Column, Table, counted, part_columns
 
 MOST_SHOWN = 20
+MOST_VALUES, ROWS_OF_A_VALUE = 10, 20
+"""Values of a column up to which it is said to hold few, and distinct rows for each."""
 
 
 def named(columns: Sequence[int], names: Sequence[str] | None) -> str:
@@ -49,23 +51,24 @@ def rank_sentences(found: Frames, kind: Covariance, names: Sequence[str] | None,
     return said
 
 
-def two_valued_sentence(columns: Sequence[int], names: Sequence[str] | None) -> str:
-    """Return which model takes columns of two values, on which components of this one collapse."""
-    hold, them = "Columns {} hold two values each and are no normal distributions", "them"
-    if len(columns) == 1:
-        hold, them = "Column {} holds two values and is no normal distribution", "it"
+def few_valued_sentence(found: Sequence[Sequence[int]], names: Sequence[str] | None) -> str:
+    """Return which model takes columns of few values, on which components of this one collapse."""
+    columns, sizes = named([j for j, _ in found], names), {n for _, n in found}
+    size = {2: "two"}.get(min(sizes), str(min(sizes))) if len(sizes) == 1 else "few"
+    hold, them = f"Columns {columns} hold {size} values each and are no normal distributions", "them"
+    if len(found) == 1:
+        hold, them = f"Column {columns} holds {size} values and is no normal distribution", "it"
     return (
-        f"{hold.format(named(columns, names))}: LatentClassAnalysis (majorant fit latent-class-analysis) takes {them}, "
-        "and text, as categories beside numbers"
+        f"{hold}: LatentClassAnalysis (majorant fit latent-class-analysis) takes {them}, and text, as categories "
+        "beside numbers"
     )
 
 
-def two_valued(rows: StandardRows) -> list[int]:
-    """Return the columns that hold two values, as those do that stand for the levels of a category."""
-    with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(rows.points, axis=0), np.fmax.reduce(rows.points, axis=0)
-        is_either = (rows.points == low) | (rows.points == high) | np.isnan(rows.points)
-    return [int(j) for j in np.flatnonzero(is_either.all(axis=0) & (low < high))]
+def few_valued(rows: StandardRows) -> list[tuple[int, int]]:
+    """Return the columns that hold few values, on which components collapse, with how many these are."""
+    most = max(2, min(MOST_VALUES, len(rows.points) // ROWS_OF_A_VALUE))
+    found = [(j, len(np.unique(column[~np.isnan(column)]))) for j, column in enumerate(rows.points.T)]
+    return [(j, n) for j, n in found if 2 <= n <= most]
 
 
 def degeneracy(regularity: Regularity) -> str:
