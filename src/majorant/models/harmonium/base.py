@@ -12,7 +12,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
     check_auto,
@@ -25,6 +24,7 @@ from majorant._validation import (
     seed_of,
 )
 from majorant.data.chunks import effective_threads
+from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
@@ -118,7 +118,7 @@ class HarmoniumBase(
         n, random = n_rows(tables), np.random.default_rng(seed_of(self.random_state))
         weights = check_sample_weight(sample_weight, n)
         # The sums of BLAS depend on how many threads it may use.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             rows = distinct_rows(tables, weights, y)
             tables.clear()  # what follows needs no more than the distinct rows
             for name in ("label_shares_", "label_components_", "label_intercept_", "readouts_", "readout_l2_"):
@@ -370,7 +370,7 @@ class HarmoniumBase(
         if len(tables) == 1:
             raise ValueError(f"X holds only the view {next(iter(tables))!r}: give at least one other")
         weights = check_sample_weight(sample_weight, n_rows(tables))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             found = model.readouts(distinct_rows(tables, weights, None), penalty, n_jobs=self.n_jobs)
         self.readouts_ = {name: coefficients for name, (coefficients, _) in found.items()}
         self.readout_l2_ = {name: chosen for name, (_, chosen) in found.items()}
@@ -395,7 +395,7 @@ class HarmoniumBase(
         if H.shape[1] != self.n_components_:
             raise ValueError(f"H must have a column for each of {self.n_components_} components; got {H.shape[1]}")
         tell_unlinked(self.certificate_.unlinked, f"H must be of rows with views of the group of {view!r}")
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             return np.asarray(self._fitted().decoded(fitted, H))
 
     def sample(self, n_samples: int = 1, *, n_sweeps: int = 200, random_state: Any = None) -> Any:
@@ -417,7 +417,7 @@ class HarmoniumBase(
         check_count("n_samples", n_samples, width=self.n_features_in_)
         check_integer("n_sweeps", n_sweeps, low=1)
         tell_unlinked(self.certificate_.unlinked, "how they depend on each other in drawn rows means nothing")
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             drawn = model.sample(n_samples, n_sweeps, np.random.default_rng(seed_of(random_state)))
         found = {view.name: view.sampled(drawn[view.name]) for view in self.views_}
         return found if self.named_views_ else next(iter(found.values()))
@@ -487,7 +487,7 @@ class HarmoniumBase(
             raise ValueError("contrastive divergence is not convex, and no bound is known: fit with the default method")
         tables = self._read(X, reset=False)[1]
         weights = check_sample_weight(sample_weight, n_rows(tables))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             rows = distinct_rows(tables, weights, self._target(y, tables, weights))
             problem, _ = self._problem(rows, reuse=False)
             scale = scale_of(self.views_, self._label_shares, problem.layout, self.supervision_.penalty)

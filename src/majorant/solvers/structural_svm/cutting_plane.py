@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from majorant.engine.threads import one_thread
 from majorant.solvers.simplex_qp import simplex_qp
 from majorant.solvers.structural_svm.joint_planes import LARGEST, interior_point
 from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution, Primal, Vector, bordered, exact_pass
@@ -86,7 +86,7 @@ def cutting_plane(request: BoundRequest) -> BoundSolution:
     w = best.w
     n_passes = 0
     # One thread: the sums of BLAS over long vectors depend on how many it may use.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         while True:
             if len(cuts.mu):
                 w = cuts.solve(request, best, 0.1 * best.allowed)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr
-from threadpoolctl import threadpool_limits
 
+from majorant.engine.threads import one_thread
 from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution, Plane, Primal, Vector, exact_pass
 
 EACH = 6
@@ -189,7 +189,7 @@ def joint_planes(request: BoundRequest) -> BoundSolution:
     best = Primal(request, np.zeros(problem.dim))
     w, n_passes = best.w, 0
     # One thread: the sums of BLAS over long vectors depend on how many it may use.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         while True:
             share = np.ones(len(known.planes))
             if known.covers(shares):
