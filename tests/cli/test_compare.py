@@ -91,6 +91,27 @@ def test_criteria_are_those_of_the_model(majorant: Majorant, blobs: Path) -> Non
     assert "BIC prefers" not in out and "Agreement over 60 rows" in out
 
 
+def test_regressions_of_one_target_are_compared_whatever_explains_it(majorant: Majorant, blobs: Path) -> None:
+    runs = {
+        "one": [*AB[:1], "a", "--target", "y"],
+        "both": ["--formula", "y ~ a + b"],
+        "scaled": [*AB, "--target", "y", "--standardise"],
+        "few": ["--formula", "y ~ gaps"],
+        "other": [*AB[:1], "y", "--target", "a"],
+    }
+    pl.read_csv(blobs).with_columns(gaps=pl.when(pl.int_range(60) < 7).then(None).otherwise("b")).write_csv("t.csv")
+    for name, options in runs.items():
+        fitted(majorant, name, "regression-mixture", *options, "--k", "2", "--drop-missing", table="t.csv")
+    best = {name: json.loads(Path(f"{name}/summary.json").read_text())["search"]["best"] for name in runs}
+    for second in ("both", "scaled"):
+        out = " ".join(majorant("compare", "one", second).out.split())
+        assert "Both were fitted to the same rows of y, of t.csv." in out and "BIC prefers the" in out
+        assert f"better log-likelihood, by {best[second] - best['one']:.3f}." in out
+    for second, what in (("few", "rows"), ("other", "target")):
+        out = " ".join(majorant("compare", "one", second).out.split())
+        assert f"but differ in {what}. Objectives on different data cannot be compared." in out
+
+
 def test_other_units_or_another_table_are_told(majorant: Majorant, blobs: Path) -> None:
     fitted(majorant, "one", "kmeans", *AB, "--k", "3")
     fitted(majorant, "units", "kmeans", *AB, "--k", "3", "--standardise")

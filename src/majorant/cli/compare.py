@@ -66,11 +66,17 @@ class Side:
         """Facts that must agree for objectives to be comparable: the rows, the role of each column, and the units."""
         columns, units = self.recipe.columns, self.recipe.standardisation
         formula = getattr(self.estimator, "formula_", None)
-        return {
+        of_every_model = {
             "table": self.recipe.checksum,
-            "columns": frozenset(columns.features),
-            "target": columns.target if formula is None else formula.text.partition("~")[0].strip(),
+            "target": columns.target if formula is None else formula.text.partition("~")[0].strip(" `"),
             "weights": columns.weights,
+        }
+        if card_of(self.estimator).kind == "regression":  # whose likelihood is of the target, whatever explains it
+            labels = self.labels()
+            return {**of_every_model, "rows": frozenset() if labels is None else frozenset(labels[labels.columns[0]])}
+        return {
+            **of_every_model,
+            "columns": frozenset(columns.features),
             "bags": columns.bag,
             "what becomes of missing values": self.recipe.drop_missing,
             "units": None if units is None else tuple(units.scales.tolist()),
@@ -151,7 +157,10 @@ def _facts(side: Side) -> dict[str, str]:
 def _on_data(first: Side, second: Side) -> str:
     if first.recipe.checksum != second.recipe.checksum:
         return "The two tables differ: objectives and rows cannot be compared."
-    names = [name for name, value in first.data.items() if value != second.data[name]]
+    one, other = first.data, second.data
+    names = [name for name, value in one.items() if name in other and value != other[name]]
+    if not names and "rows" in one and "rows" in other:
+        return f"Both were fitted to the same rows of {one['target']}, of {first.recipe.table_name}."
     if not names:
         return f"Both were fitted to the same data, {first.recipe.table_name}."
     return f"Both read the same table, but differ in {listed(names)}."
