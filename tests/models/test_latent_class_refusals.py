@@ -39,6 +39,24 @@ def test_constant_items_and_unused_levels_are_named_and_take_no_parameters() -> 
     assert model.n_parameters_ == 1 + 2 * 4
 
 
+def test_one_answer_in_columns_of_its_own_is_told() -> None:
+    kind = np.random.default_rng(2).integers(3, size=200)
+    bits = {f"is_{k}": (kind == k).astype(int) for k in range(3)}
+    words = "Exactly one of the items 'is_0', 'is_1', 'is_2' is 1 in every row."
+    for rows in (table(**bits), table(**{name: own == 1 for name, own in bits.items()})):
+        assert [said.startswith(words) for said in remarks(rows)] == [True]
+        rows["is_1"] = rows["is_1"].astype(object).where(np.arange(200) != 5, None)
+        assert remarks(rows)[0].startswith(words)
+    assert remarks(table(**{**bits, "is_2": bits["is_2"] | (np.arange(200) % 9 == 7)})) == []
+
+
+def test_an_item_of_0_and_1_has_one_row() -> None:
+    bits = {"d": np.arange(200) % 2, "e": np.arange(200) % 3 == 0, "f": 1 + np.arange(200) % 2, "g": np.arange(200) % 3}
+    shown = mj.LatentClassAnalysis(2, random_state=0).fit(table(**bits)).summary().tables["item_probabilities"]
+    entries = set(shown["item probabilities"])
+    assert {"d=1", "e=True", "f=1", "f=2", "g=0", "g=1", "g=2"} <= entries and not {"d=0", "e=False"} & entries
+
+
 @pytest.mark.filterwarnings("ignore:.*not identified")
 def test_more_parameters_than_cells_are_told() -> None:
     (said,) = remarks(table(), 3)

@@ -77,6 +77,7 @@ def as_options(text: str) -> str:
         return option if not value else f"{option}{'=' if option.startswith('--set') else ' '}{value}"
 
     said = _SETTING.sub(as_option, text).replace("X has ", "the table has ")
+    said = re.sub(r"\bare in [a-z]\w*_(?=[,.])", "are in model.majorant", said)
     return re.sub(
         _ESTIMATE, "model.majorant", re.sub(rf"{_ESTIMATE}(?:(?:, | and ){_ESTIMATE})+", "model.majorant", said)
     )

@@ -134,16 +134,18 @@ def components_block(
         values = model._of_each(name, getattr(model, f"{name}_")).reshape(k, -1)
         if name in left_out:
             continue
-        width, title = values.shape[1], GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
+        entries = entries_of(model, name, values.shape[1])
+        told = [j for j in range(len(entries)) if not _is_rest(entries, j)]
+        values, entries = values[:, told], [entries[j] for j in told]
+        width, title = len(told), GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
         is_long = width > MOST_SHOWN
         if k > MOST_SHOWN or (is_long and name not in scales and not name.endswith("probabilities")):
             tables.append(
                 f"{counted(width, 'number')} of each {part} are in {name}_, and in the report's table of estimates."
             )
             continue
-        spread = np.ptp(values, axis=0) / scales.get(name, 1.0)
+        spread = np.ptp(values, axis=0) / (scales[name][told] if name in scales else 1.0)
         telling = np.sort(np.argsort(-spread, kind="stable")[:MOST_SHOWN])
-        entries = entries_of(model, name, width)
         tables.append(Table(name, [Column(title, [entries[j] for j in telling]), *part_columns(values[:, telling])]))
         if is_long:
             most = f"The {MOST_SHOWN} of {width} {title} that differ most between the {plural_of(part)}"
@@ -156,6 +158,16 @@ def components_block(
                 f"Log odds of {against}, at the mean of all covariates and for one standard deviation more of one."
             )
     return Section(plural_of(part).upper(), "", tuple(tables))
+
+
+def _is_rest(entries: Sequence[str], j: int) -> bool:
+    """Return whether an entry is the probability of 0 of an item of 0 and 1, which that of 1 tells."""
+    item, equals, level = entries[j].rpartition("=")
+    own = [entry for entry in entries[max(j - 1, 0) : j + 3] if entry.rpartition("=")[:2] == (item, "=")]
+    return bool(equals) and (level, *own) in (
+        ("0", f"{item}=0", f"{item}=1"),
+        ("False", f"{item}=False", f"{item}=True"),
+    )
 
 
 def estimates_table(model: Any, errors: Mapping[str, Array], ends: Mapping[str, tuple[Array, Array]]) -> Any:

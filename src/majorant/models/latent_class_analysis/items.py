@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._cells import code_for_missing
-from majorant._numbers import briefly, counted
+from majorant._numbers import briefly, counted, few_of
 from majorant._validation import check_choice, did_you_mean, is_missing
 from majorant.models.latent_class_analysis.kinds import KINDS, PREFIXES, Kind, Together, blocks_of, plain
 from majorant.registry import value_class
@@ -36,6 +36,7 @@ class Items:
     # of each item, levels that its type names and no row of the fit has; they have no probability
     unused: tuple[tuple[Any, ...], ...] = ()
     correlated: Together = ()  # names and columns of blocks of normal items that are correlated within a class
+    one_hot: tuple[tuple[str, ...], ...] = ()  # items of 0 and 1 of which exactly one is 1 in every row
 
     @cached_property
     def blocks(self) -> tuple[Kind, ...]:
@@ -83,6 +84,11 @@ class Items:
                 levels = ", ".join(map(repr, own))
                 verb = "has the level" if len(own) == 1 else "has the levels"
                 said.append(f"No row {verb} {levels} of item {name!r}: left out.")
+        said += [
+            f"Exactly one of the items {few_of([*map(repr, group)])} is 1 in every row. Items are taken to be "
+            "independent within a class: give one categorical item in their place, or too many classes seem needed."
+            for group in self.one_hot
+        ]
         return said
 
     def entry_names(self, estimate: str) -> list[str] | None:
@@ -141,6 +147,7 @@ def learned(
     for j in (j for _, columns in _together(correlated, names, None) for j in columns):
         wanted[j] = "normal" if wanted[j] == "auto" else wanted[j]
     kinds, levels, unused = list[str](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    bits = dict[str, Array]()
     for j, name in enumerate(names):
         values = column_of(table, j, name)
         known, order = values[~is_missing(values)], (orders or {}).get(j)
@@ -149,8 +156,30 @@ def learned(
         kinds.append(kind)
         levels.append(own)
         unused.append(left)
+        if kind == "categorical" and own in ((0, 1), (False, True)):
+            bits[name] = np.where(is_missing(values), np.nan, values).astype(np.float64)
     together = _together(correlated, names, kinds)
-    return Items(tuple(names), tuple(kinds), tuple(levels), tuple(unused), together)
+    return Items(tuple(names), tuple(kinds), tuple(levels), tuple(unused), together, _one_hot(bits))
+
+
+def _one_hot(bits: Mapping[str, Array]) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of columns of 0 and 1 of which exactly one is 1 in every row without a gap."""
+    if len(bits) < 2:
+        return ()
+    names, table = list(bits), np.column_stack(list(bits.values()))
+    there = np.nan_to_num(table)
+    meet = there.T @ there > 0
+    groups, free = [], set(range(len(names)))
+    for first in range(len(names)):
+        group: list[int] = []
+        for j in range(first, len(names)):
+            if j in free and (group or j == first) and not meet[j, group].any():
+                group.append(j)
+        sums = table[:, group].sum(axis=1)
+        if len(group) > 1 and (sums[~np.isnan(sums)] == 1).all():
+            groups.append(tuple(names[j] for j in group))
+            free -= set(group)
+    return tuple(groups)
 
 
 def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
