@@ -397,7 +397,7 @@ double regression_em(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, 
         return sum;
     };
     Extrapolation extrapolation(rule, k, p, weights, coef, variances);
-    double free = pass(statistics), last = infinity<double>;
+    double free = pass(statistics), last = infinity<double>, slow = 0.0;
     *steps = 0;
     *converged = false;
     extrapolation.keep(0);
@@ -412,8 +412,9 @@ double regression_em(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, 
         const double fall = free - next;
         free = next;
         ++*steps;
-        // Falls shrink by a constant factor near an optimum: what is left of the sum of a geometric series.
-        const double rate = fall / last;
+        // Falls shrink by a constant factor near an optimum: what is left of the sum of a geometric series. After an
+        // extrapolation they shrink fast at first, so that the rate before it counts too.
+        const double own = fall / last, rate = std::max(own, slow);
         last = fall;
         *converged = fall <= 1e-14 * std::abs(next) ||
                      (rate < 1.0 && fall <= tolerance && fall * rate <= tolerance * (1.0 - rate));
@@ -421,6 +422,7 @@ double regression_em(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, 
         extrapolation.keep(kept);
         if (kept < 2) continue;
         kept = 0;
+        slow = std::min(own, 0.99);
         if (*steps >= plain_steps && *steps < max_steps && extrapolation.go()) {
             const double there = pass(ahead);
             if (there < free) {
