@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,35 @@ def test_shares_without_an_intercept_are_refused_rather_than_given_one(terms: st
         mj.HiddenMarkovModel.from_formula("age ~ 1", table, gating=terms)
     with pytest.raises(ValueError, match="gating always has an intercept: leave out 0"):
         mj.RegressionMixture.from_formula("age ~ 1", table, gating=terms.replace("age", "a"))
+
+
+def in_words(model: str) -> Any:
+    """A fit in which levels of a factor are columns, twice the same."""
+    random, sex = np.random.default_rng(0), np.repeat(["F", "M", "M"], 60)
+    y, twin = random.normal(size=180) + 9 * (np.arange(180) % 2), np.where(sex == "F", "no", "yes")
+    table = pd.DataFrame({"y": y, "sex": sex, "twin": twin, "a": sex == "M", "b": y > 4, "c": y < 2})
+    made: dict[str, Any] = {
+        "lines": lambda: mj.RegressionMixture.from_formula("y ~ sex + twin", table, random_state=0),
+        "gated lines": lambda: mj.RegressionMixture.from_formula("y ~ 1", table, gating="sex + twin", random_state=0),
+        "states": lambda: mj.HiddenMarkovModel.from_formula("y ~ sex + twin", table, n_components=2, random_state=0),
+        "steps": lambda: mj.HiddenMarkovModel.from_formula(
+            "y ~ 1", table, gating="sex + twin", n_components=2, random_state=0
+        ),
+        "classes": lambda: mj.LatentClassAnalysis.from_formula(
+            "cbind(a, b, c) ~ sex + twin", table, n_components=2, random_state=0
+        ),
+        "columns": lambda: mj.LatentClassAnalysis(2, random_state=0).fit(
+            table[["a", "b", "c"]], gating=table[["sex", "twin"]]
+        ),
+    }
+    return made[model]()
+
+
+@pytest.mark.parametrize("model", ["lines", "gated lines", "states", "steps", "classes", "columns"])
+def test_levels_are_in_words_on_every_screen_and_in_warnings(model: str) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fitted = in_words(model)
+    texts = [str(fitted.summary()), *(str(one.message) for one in said)]
+    assert "sex: M against F" in texts[0] and any("twin: yes against no" in text for text in texts[1:])
+    assert not any(raw in text for text in texts for raw in ("[T.", "sex=", "twin="))

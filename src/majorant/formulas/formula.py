@@ -154,12 +154,12 @@ class Formula:
         has_trials = len(self.response.names) == 2
         return [*self.extras, *(["groups"] if self.groups is not None else []), *(["trials"] if has_trials else [])]
 
-    def in_words(self, name: str, role: str = "features") -> str:
+    def in_words(self, name: str) -> str:
         """Return the name of a column in words: ``sex: M against F`` for ``sex[T.M]``."""
-        terms = self.features if role == "features" else self.extras.get(role)
-        if terms is None or name not in terms.contrasts:
+        known = (terms.contrasts[name] for terms in (self.features, *self.extras.values()) if name in terms.contrasts)
+        factor, level, reference = next(known, (name, "", ""))
+        if not level:
             return name
-        factor, level, reference = terms.contrasts[name]
         return f"{factor}: {level}{f' against {reference}' if reference else ''}"
 
     @property
@@ -226,7 +226,7 @@ class Formula:
         self, table: nw.DataFrame[Any], X: Array, y: Array | None, extras: Mapping[str, Array], groups: str | None
     ) -> TableRows:
         keywords: dict[str, Any] = {
-            name: _frame(values, self.extras[name].names) if name == "gating" else values[:, 0]
+            name: design_frame(values, self.extras[name].names) if name == "gating" else values[:, 0]
             for name, values in extras.items()
         }
         if groups is not None:
@@ -235,7 +235,7 @@ class Formula:
         if y is not None and y.shape[1] == 2:
             keywords["trials"] = y.sum(axis=1)
         design = X if X.shape[1] else np.ones((len(table), 1))
-        return TableRows(_frame(design, self.design_names), None if y is None else y[:, 0], keywords)
+        return TableRows(design_frame(design, self.design_names), None if y is None else y[:, 0], keywords)
 
 
 def is_design(data: Any) -> bool:
@@ -359,7 +359,8 @@ def _check_extras(learned: Mapping[str, tuple[Terms, Array]]) -> None:
             raise TypeError(f"{name} must be one number per row; {terms.terms[0][0][1]} is not")
 
 
-def _frame(values: Array, names: tuple[str, ...]) -> Any:
+def design_frame(values: Array, names: Sequence[str]) -> Any:
+    """Return columns as a data frame that `is_design` knows."""
     import pandas as pd
 
     frame = pd.DataFrame(values, columns=list(names))

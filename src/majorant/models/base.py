@@ -172,6 +172,13 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         """Return the columns of X by name, or else x1, x2 and so on."""
         return self._feature_names_or([f"x{i + 1}" for i in range(self.n_features_in_)])
 
+    def _in_words(self, names: Sequence[str]) -> list[str]:
+        """Return names of columns, those of levels in words: ``sex: M against F``."""
+        known = [getattr(self, of, None) for of in ("formula_", "formula_of_fit_", "covariates_")]
+        for learned in (one for one in known if one is not None):
+            names = [learned.in_words(name) for name in names]
+        return list(names)
+
     def summary(self) -> Summary:
         """Return the summary of the fit: the search first, then the estimates.
 

@@ -59,6 +59,11 @@ class Covariates:
         both = zip(self.names, self.levels, strict=True)
         return {f"{name}={level}": own[0] for name, own in both for level in own[1:]}
 
+    def in_words(self, name: str) -> str:
+        """Return the name of a column in words: ``sex: male against female`` for ``sex=male``."""
+        reference = self.references.get(name)
+        return name if reference is None else f"{name.replace('=', ': ', 1)} against {reference}"
+
     def table(self, given: Any, n: int) -> Array:
         """Return the covariates of n rows as columns of numbers, (n, columns)."""
         names, columns, _ = _columns(given, n)

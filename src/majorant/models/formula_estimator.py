@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, Self, TypeVar, cast
@@ -169,11 +169,6 @@ class FormulaEstimator(FromFormula, LatentVariableModel):
             rows = formula.apply(X, formula.roles, True)
             X, y, given = rows.X, rows.y, {**rows.keywords, **given}
         return super()._as_fitted(X, y, given)
-
-    def _in_words(self, names: Sequence[str], role: str = "features") -> list[str]:
-        """Return names of columns, those of the levels of factors in words."""
-        formula: Formula | None = getattr(self, "formula_", None)
-        return [name if formula is None else formula.in_words(name, role) for name in names]
 
     def _forget_formula(self, X: Any) -> None:
         """Delete the formula of an earlier fit, unless X is the design of this one's."""

@@ -408,7 +408,7 @@ class MixtureEstimator(FittedMixture):
         self.converged_ = bool(ends.converged[0])
         self.degeneracy_ = of_weighted_rows(self._degeneracy(contest, ends, order), rows.row_weight)
         self.regular_ = not self.degeneracy_
-        self.separated_ = separated(on, ends.theta, list(getattr(self, "gating_names_in_", [])))
+        self.separated_ = separated(on, ends.theta, self._in_words(getattr(self, "gating_names_in_", [])))
         pairs = [(m.names, never_together(on.data, m)) for m in self._matrices()]
         self.never_together_ = [[own[i], own[j]] for own, found_apart in pairs for i, j in found_apart]
         self.n_iter_ = len(self.trace_)

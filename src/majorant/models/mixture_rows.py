@@ -196,7 +196,7 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
     refuse_wide_covariates(table)
     units = distinct_units([table], weights)
     rows, counts = units.columns[0], units.weights / units.row_weight
-    if said := of_undetermined(rows, model.gating_names_in_):
+    if said := of_undetermined(rows, model._in_words(model.gating_names_in_)):
         warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
     center, deviation = means_and_deviations(rows, counts)
     scale = np.where(rows.max(axis=0) > rows.min(axis=0), deviation, 1.0)

@@ -146,7 +146,8 @@ def components_block(
             continue
         spread = np.ptp(values, axis=0) / (scales[name][told] if name in scales else 1.0)
         telling = np.sort(np.argsort(-spread, kind="stable")[:MOST_SHOWN])
-        tables.append(Table(name, [Column(title, [entries[j] for j in telling]), *part_columns(values[:, telling])]))
+        heads = heads_of(model, entries)
+        tables.append(Table(name, [Column(title, [heads[j] for j in telling]), *part_columns(values[:, telling])]))
         if is_long:
             most = f"The {MOST_SHOWN} of {width} {title} that differ most between the {plural_of(part)}"
             most += ", in standard deviations" if name in scales else ""
@@ -192,6 +193,13 @@ def estimates_table(model: Any, errors: Mapping[str, Array], ends: Mapping[str, 
 def entries_of(model: Any, name: str, width: int) -> list[str]:
     """Return a name for each number that a component has in an estimate; nothing for a single one without a name."""
     return model._entry_names(name) or ([""] if width == 1 else [str(j + 1) for j in range(width)])
+
+
+def heads_of(model: Any, entries: Sequence[str]) -> list[str]:
+    """Return the entries of an estimate, columns of levels in words; of steps between states they follow a comma."""
+    plain = [re.sub(r"^to \d+, ", "", entry) for entry in entries]
+    words = zip(entries, plain, model._in_words(plain), strict=True)
+    return [entry.removesuffix(own) + word for entry, own, word in words]
 
 
 def entry_names(model: Any, name: str) -> list[str] | None:

@@ -17,7 +17,7 @@ from majorant.data.scratch import cached
 from majorant.data.units import blocks_of
 from majorant.engine.mixture import Array, Mixture, OnData
 from majorant.engine.threads import one_thread
-from majorant.formulas import column_of
+from majorant.formulas import column_of, is_design
 from majorant.models.formula_estimator import FromFormula
 from majorant.models.hidden_markov.contest import PLAN, SequenceContest, times_of
 from majorant.models.hidden_markov.emission import SHAPES, Emission
@@ -300,7 +300,8 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
             If no regular solution was found, or `max_iter` was reached.
         """
         with self._all_or_nothing(), one_thread():
-            self.__dict__.pop("formula_of_fit_", None)
+            if not is_design(X):
+                self.__dict__.pop("formula_of_fit_", None)
             self._check_parameters()
             draws = np.random.default_rng(seed_of(self.random_state))
             if is_stream(X):
@@ -388,8 +389,8 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
             labels = column_of(data, component_labels) if isinstance(component_labels, str) else component_labels
             names = sequences.codes if sequences.names is None else sequences.names[sequences.codes]
             given = {"groups": names if sequences.are_given else None, "time": np.argsort(sequences.order)}
-            self.fit(X, sequence_weight=sequence_weight, gating=table, component_labels=labels, **given)
             self.formula_of_fit_ = learned
+            self.fit(X, sequence_weight=sequence_weight, gating=table, component_labels=labels, **given)
         return self
 
     def _check_parameters(self) -> None:

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from majorant.engine.mixture import Array
-from majorant.formulas import Formula, RowError, is_table
+from majorant.formulas import Formula, RowError, design_frame, is_table
 from majorant.formulas.columns import table_of
 from majorant.formulas.language import INTERCEPT, Term, check_column, read, require_formulaic, variables_of
 from majorant.formulas.terms import NO_TERMS, Terms, applied_where_complete, learned_where_complete
@@ -103,6 +103,10 @@ class SeriesFormula:
         """Names of the columns of the design."""
         return [*self.formula.response.names, *self.formula.features.names]
 
+    def in_words(self, name: str) -> str:
+        """Return the name of a column in words, as `Formula.in_words`."""
+        return self.formula.in_words(name)
+
     @property
     def columns(self) -> list[str]:
         """Columns of a table that the design and the covariates of transitions need."""
@@ -170,8 +174,6 @@ class SeriesFormula:
 
     def design(self, data: Any, sequences: Sequences) -> Any:
         """Return targets and terms of each row as a data frame; NaN where a column that they need has no value."""
-        import pandas as pd
-
         found = (*self.formula.response.kinds, *self.formula.features.kinds)
         table = table_of(data)
         table = with_lags_of(table, [name for name in found if name not in table.columns], sequences)
@@ -179,7 +181,7 @@ class SeriesFormula:
         each = zip(own.terms, own.names, strict=True)
         every = [replace(own, terms=(t,), kinds=_kinds_of(own, t), names=(n,)) for t, n in each]
         parts = [applied_where_complete(terms, table) for terms in (*every, *([features] if features.names else []))]
-        return pd.DataFrame(np.concatenate(parts, axis=1), columns=self.names)
+        return design_frame(np.concatenate(parts, axis=1), self.names)
 
 
 def _filled(values: Array, sequences: Sequences) -> Array:

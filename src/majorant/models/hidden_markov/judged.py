@@ -34,13 +34,15 @@ class JudgedMarkovModel(FittedMarkovModel):
     def _keep(self, contest: Any, found: Any, ends: Ends[Any], on: OnData, rows: Rows) -> None:
         super()._keep(contest, found, ends, on, rows)
         if contest.lines is not None:
-            away = contest.lines.separated(on, ends, self._entry_names("coef") or [], contest.unseen)
+            away = contest.lines.separated(on, ends, self._in_words(self._entry_names("coef") or []), contest.unseen)
             self.separated_ = f"{self.separated_} {away}".strip()
 
     def _warnings(self, contest: Any) -> list[str]:
         said = super()._warnings(contest)
         if isinstance(lines := self.emissions_[0], LinesEmission):
-            said += without_effect(contest.columns[0], self._entry_names("coef") or [], lines.has_constant)
+            said += without_effect(
+                contest.columns[0], self._in_words(self._entry_names("coef") or []), lines.has_constant
+            )
         return said
 
     def _advice(self) -> str:

@@ -407,8 +407,10 @@ class LatentClassAnalysis(FittedLatentClasses):
             ``rows_of(table)`` has what its methods take: ``model.predict(**model.rows_of(table))``.
         """
         learned, rows = learned_formula(formula, data)
-        model = cls(**parameters).fit(**rows, sample_weight=sample_weight)
-        model.formula_of_fit_, model.gating_names_in_ = learned, list(learned.features.names)
+        model = cls(**parameters)
+        model.formula_of_fit_ = learned
+        model.fit(**rows, sample_weight=sample_weight)
+        model.gating_names_in_ = list(learned.features.names)
         return model
 
     @staticmethod

@@ -98,7 +98,7 @@ def fit(
         trim=trim,
     )
     found, trace = _found(model, contest, given, seed)
-    gating_names = model._in_words(_gating_names(extras), "gating")
+    gating_names = model._in_words(_gating_names(extras))
     attributes = fit_attributes(model, contest, found, trace, gating_names)
     said: list[Warned] = []
     if units.coordinates.dropped:

@@ -72,9 +72,9 @@ def _n_own(model: Any, features: list[str]) -> int:
     return own + 1 + int(model.gating_coef_.shape[1])
 
 
-def _linear(model: Any, intercept: Any, names: list[str], coef: Any, role: str = "features") -> list[Column]:
+def _linear(model: Any, intercept: Any, names: list[str], coef: Any) -> list[Column]:
     """Return columns of intercepts and coefficients; data frames have the names of the design."""
-    heads = zip(model._in_words(names, role), coef.T, names, strict=True)
+    heads = zip(model._in_words(names), coef.T, names, strict=True)
     return [Column("intercept", intercept, 4), *(Column(head, own, 4, name) for head, own, name in heads)]
 
 
@@ -84,7 +84,7 @@ def _gating(model: Any) -> list[Block]:
     if not names:
         return []
     numbers = Column("component", range(1, len(model.weights_) + 1))
-    linear = _linear(model, model.gating_intercept_, names, model.gating_coef_, "gating")
+    linear = _linear(model, model.gating_intercept_, names, model.gating_coef_)
     table = Table("gating", [numbers, *linear])
     told = "Weights depend on these columns: logarithms of the odds against component 1."
     return [Block("GATING", "", (table, told))]
@@ -108,7 +108,7 @@ def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
     names += [(feature, "coef", j) for j, feature in enumerate(features[:MOST_FEATURES])]
     gates = gating_names(model)
     names += [("gating intercept", "gating_intercept", None)] * bool(gates)
-    names += [(f"gating {name}", "gating_coef", j) for j, name in enumerate(model._in_words(gates, "gating"))]
+    names += [(f"gating {name}", "gating_coef", j) for j, name in enumerate(model._in_words(gates))]
     for title, name, j in names:
         low, high = found[name]
         values, errors = getattr(model, f"{name}_"), model.standard_errors_[name]

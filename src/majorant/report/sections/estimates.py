@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from majorant.models.mixture_summary import heads_of
 from majorant.models.regression_mixture.summary import gating_names
 from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
@@ -140,7 +141,7 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
         listed.append(
             term("Log odds", "compared with component 1, where these are 0", "gating_intercept").with_reference()
         )
-    for j, (gate, name) in enumerate(zip(gates, model._in_words(gates, "gating"), strict=True)):
+    for j, (gate, name) in enumerate(zip(gates, model._in_words(gates), strict=True)):
         unit = f"compared with component 1{', per unit' if gate == name else ''}"
         of_first = term(f"Log odds on {column_name(name)}", unit, "gating_coef", j, f"Log odds on {name}")
         listed.append(of_first.with_reference())
@@ -182,7 +183,7 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
             continue
         entries = entries or [str(j + 1) for j in range(values.shape[1])]
         by_feature = entries == model._feature_names()
-        heads = list(mixture.run.feature_names) if by_feature else entries
+        heads = model._in_words(mixture.run.feature_names) if by_feature else heads_of(model, entries)
         kept, d = list(range(len(heads))), mixture.n_features
         if said == "covariance" and len(heads) == d * d > 1:  # which is symmetric
             kept = [i * d + j for i in range(d) for j in range(i, d)]
