@@ -162,7 +162,9 @@ MORE = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Columns have no effect of their own", "ignore:.*combination")
+@pytest.mark.filterwarnings(
+    "ignore:Columns have no effect of their own", "ignore:.*combination", "ignore:x. does not vary"
+)
 @pytest.mark.parametrize("more", MORE)
 @pytest.mark.parametrize("family", ["gaussian", *FAMILIES])
 def test_columns_without_an_effect_run_nowhere_and_leave_the_constant_its_error(family: str, more: str) -> None:
@@ -188,7 +190,9 @@ def test_columns_without_an_effect_run_nowhere_and_leave_the_constant_its_error(
     np.testing.assert_allclose(states.intercept_, lines.intercept_, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:Columns have no effect of their own", "ignore:.*combination")
+@pytest.mark.filterwarnings(
+    "ignore:Columns have no effect of their own", "ignore:.*combination", "ignore:x. does not vary"
+)
 @pytest.mark.parametrize("emission", FAMILIES)
 def test_of_columns_without_an_effect_and_one_that_separates_the_last_is_named(emission: str) -> None:
     table, _ = switching(emission)

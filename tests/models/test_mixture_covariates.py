@@ -177,3 +177,49 @@ def test_levels_are_in_words_on_every_screen_and_in_warnings(model: str) -> None
     texts = [str(fitted.summary()), *(str(one.message) for one in said)]
     assert "sex: M against F" in texts[0] and any("twin: yes against no" in text for text in texts[1:])
     assert not any(raw in text for text in texts for raw in ("[T.", "sex=", "twin="))
+
+
+NEAR = {
+    "rounding of a constant": lambda x, e: 1 + 1e-15 * e,
+    "a constant": lambda x, e: 3 + 0 * e,
+    "the digits of a large number": lambda x, e: 1e9 + 1e-7 * e,
+    "a copy but for rounding": lambda x, e: x + 1e-15 * e,
+    "a copy but for a millionth": lambda x, e: x + 1e-6 * e,
+}
+NEARLY_ALIKE: dict[str, Any] = {
+    "lines": lambda t: mj.RegressionMixture.from_formula("y ~ x + z", t, random_state=0),
+    "counts": lambda t: mj.RegressionMixture.from_formula("n ~ x + z", t, family="poisson", random_state=0),
+    "gated lines": lambda t: mj.RegressionMixture.from_formula("y ~ 1", t, gating="x + z", random_state=0),
+    "states": lambda t: mj.HiddenMarkovModel.from_formula("y ~ x + z", t, n_components=2, random_state=0),
+    "states of counts": lambda t: mj.HiddenMarkovModel.from_formula(
+        "n ~ x + z", t, emission="poisson", n_components=2, random_state=0
+    ),
+    "steps": lambda t: mj.HiddenMarkovModel.from_formula(
+        "y ~ 1", t, gating="x + z", n_components=2, effort="fast", random_state=0
+    ),
+    "gated rows": lambda t: mj.GaussianMixture(2, random_state=0).fit(t[["y"]], gating=t[["x", "z"]]),
+    "classes": lambda t: mj.LatentClassAnalysis.from_formula("cbind(a, b, c) ~ x + z", t, n_components=2),
+}
+
+
+@pytest.mark.parametrize("case", NEAR)
+@pytest.mark.parametrize("model", NEARLY_ALIKE)
+def test_columns_that_are_nearly_functions_of_others_are_told_and_have_no_errors(model: str, case: str) -> None:
+    random = np.random.default_rng(0)
+    x, e = random.normal(size=(2, 240))
+    z = random.random(240) < 0.5 if "state" not in model and model != "steps" else np.arange(240) // 20 % 2 == 1
+    table = pd.DataFrame({"x": x, "z": NEAR[case](x, e), "y": np.where(z, x, 9 - x) + 0.3 * random.normal(size=240)})
+    table["n"] = random.poisson(np.where(z, 3.0, 20.0))
+    for item in "abc":
+        table[item] = random.random(240) < np.where(z, 0.9, 0.2)
+    with pytest.warns(Warning, match=r"z(: a combination| does not vary| is (nearly )?a linear function)"):
+        fitted = NEARLY_ALIKE[model](table)
+    if model == "gated rows":
+        errors = fitted.standard_errors(table[["y"]], gating=table[["x", "z"]])
+    elif model == "classes":
+        errors = fitted.standard_errors(**fitted.rows_of(table))
+    else:
+        errors = fitted.standard_errors(table) if "state" in model or model == "steps" else fitted.standard_errors()
+    own = errors["gating_coef" if np.size(errors.get("gating_coef", ())) else "coef"]
+    assert np.isnan(own[..., -1][own[..., -1] != 0]).all()  # zero is what is against itself
+    assert np.nanmax(own, initial=0.0) < 100

@@ -18,6 +18,8 @@ from majorant.laws.gated_chain import GatedChain
 
 STEEP = 1e-3
 """Share of the information at equal weights below which weights are so steep that they are tested for divergence."""
+SAME = 5e-7
+"""Share of the information at equal weights below which covariates are nearly combinations of others."""
 ROUNDING = 1e-11
 """What rounding may add to an objective, relative to its size."""
 LEAST_PART = 0.1
@@ -58,8 +60,11 @@ def undetermined_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     law, _, _, at_even = _information(on, theta)
     found = np.zeros((0, 0))
     if law is not None:
-        size, basis = np.linalg.eigh(at_even)
-        found = np.asarray(np.linalg.qr(np.hstack([unbounded_directions(on, theta), basis[:, ~_held(size)]]))[0])
+        scale = np.sqrt(np.maximum(np.diag(at_even), 1e-300))
+        size, basis = np.linalg.eigh(at_even / scale / scale[:, None])
+        alike = basis[:, size <= SAME] / scale[:, None]
+        alike /= np.linalg.norm(alike, axis=0)
+        found = np.asarray(np.linalg.qr(np.hstack([unbounded_directions(on, theta), alike]))[0])
     without_events = getattr(on.mixture.density, "without_events", None)
     if without_events is None:
         return found

@@ -16,6 +16,7 @@ from majorant._numbers import MOST_NAMED, counted
 from majorant._validation import is_missing
 from majorant.data.measure import safe_scales
 from majorant.registry import value_class
+from majorant.solvers.orthonormal import CONSTANT
 
 Array = NDArray[np.float64]
 MOST_LEVELS = 50
@@ -23,7 +24,9 @@ MOST_LEVELS = 50
 ALIKE = 1e-10
 """Relative size below which a difference is one of rounding."""
 TINY = 1e-300
-LINEAR = "is a linear function of those before it"
+NEARLY = 1e-3
+"""Share of a column, apart from those before it, up to which the information of rows, of squares, has no inverse."""
+LINEAR, NEARLY_LINEAR = (f"is {how} function of those before it" for how in ("a linear", "nearly a linear"))
 BY_FORMULA = "a formula (from_formula, or --formula) leaves out one level of each category by itself"
 """What goes with the advice to leave out a column of 0 and 1."""
 WIDE = 100
@@ -122,17 +125,24 @@ def refuse_wide_covariates(table: Array) -> None:
         raise ValueError(f"{n:,} rows determine no effects of {width:,} covariates on the weights: choose fewer")
 
 
-def undetermined(table: Array, names: Sequence[str], *, beside_constant: bool = True) -> dict[str, str]:
-    """Return which columns have no effect of their own on rows (n, columns), by name, and why."""
+def undetermined(
+    table: Array, names: Sequence[str], *, beside_constant: bool = True, alike: float = ALIKE
+) -> dict[str, str]:
+    """Return which columns have no effect of their own on rows (n, columns), by name, and why.
+
+    They are `alike` where no larger share of a column is apart from those before it.
+    """
     table = table * safe_scales(table)
     found, away = {}, table - (table.mean(axis=0) if beside_constant else 0.0)
     for j, name in enumerate(names):
         beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)
         size = float(np.linalg.norm(away[:, j]))
-        if size <= ALIKE * np.linalg.norm(table[:, j]):
+        if size <= CONSTANT * np.linalg.norm(table[:, j]):
             found[name] = "does not vary" if beside_constant else "is zero"
-        elif np.linalg.norm(away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]) <= ALIKE * size:
-            found[name] = LINEAR
+        else:
+            rest = np.linalg.norm(away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0])
+            if rest <= alike * size:
+                found[name] = LINEAR if rest <= ALIKE * size else NEARLY_LINEAR
     return found
 
 
@@ -143,9 +153,9 @@ def told(found: Mapping[str, str]) -> str:
     return "; ".join(each[:MOST_NAMED] + more)
 
 
-def of_undetermined(table: Array, names: Sequence[str]) -> str:
+def of_undetermined(table: Array, names: Sequence[str], alike: float = NEARLY) -> str:
     """Say of which gating covariates the rows determine no coefficients; empty where they determine all."""
-    found = undetermined(table, names)
+    found = undetermined(table, names, alike=alike)
     if not found:
         return ""
     return (

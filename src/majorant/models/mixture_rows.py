@@ -20,6 +20,7 @@ from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Gated, Grouped, Known
 from majorant.models.covariates import Covariates, of_undetermined, refuse_wide_covariates
+from majorant.solvers.orthonormal import CONSTANT
 
 Array = NDArray[np.float64]
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
@@ -199,7 +200,7 @@ def standardise_gating(model: Any, gating: Any, n: int, weights: Array | None) -
     if said := of_undetermined(rows, model._in_words(model.gating_names_in_)):
         warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
     center, deviation = means_and_deviations(rows, counts)
-    scale = np.where(rows.max(axis=0) > rows.min(axis=0), deviation, 1.0)
+    scale = np.where(deviation > CONSTANT * np.abs(center), deviation, 1.0)
     coef = getattr(model, "gating_coef_", np.empty((0, 0)))
     if coef.ndim == 2 and coef.shape[1] == 1 + len(center):
         level = coef[:, :1] + coef[:, 1:] @ ((center - model.gating_center_) / model.gating_scale_)[:, None]

@@ -22,6 +22,9 @@ from majorant.engine.runs import taken
 Array = NDArray[np.float64]
 STEP = 1e-4
 """Step of a difference, relative to one plus the number's own size: parameters are logits, logarithms or means."""
+LONGEST_STEP = 1e-3
+"""Longest step, in standard errors of one row."""
+MOST_TRIES = 4
 ROUNDING = 2e-15
 """What rounding may add to a difference of log-likelihoods, relative to their size and to the weight of the rows."""
 LEAST_CURVATURE = 1e-6
@@ -79,10 +82,15 @@ def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
             f"standard errors of {len(at):,} parameters need tables of {n_bytes / 2**30:,.0f} GB: choose fewer columns "
             "or components, or covariances with fewer parameters"
         )
-    if is_scored:
-        centre, out = _slopes_of_score(on, theta, at, h)
-    else:
-        centre, out = _second_differences(on, theta, at, h)
+    differences = _slopes_of_score if is_scored else _second_differences
+    for _ in range(MOST_TRIES):
+        centre, out = differences(on, theta, at, h)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = np.sqrt(on.total_weight / np.abs(np.diag(out)))  # what the rows tell of a number, per row
+        shorter = np.fmin(h, LONGEST_STEP * unit)
+        if (shorter >= h / 2).all():
+            break
+        h = shorter  # large numbers that cancel, as coefficients of columns that are nearly the same
     # Rows that are certain have a log-likelihood of zero, and rounding all the same.
     flat = np.abs(np.diag(out)) <= ROUNDING * (np.abs(centre) + on.total_weight) / h**2
     out[flat] = 0.0

@@ -11,6 +11,12 @@ Array = NDArray[np.float64]
 ZERO = 1e-30
 """Mean square of a standardised column below which it is zero, and its coefficient too."""
 
+CONSTANT = 1e-12
+"""Deviation of a column, relative to its size, up to which it does not vary: at most three of its digits would."""
+TINY = float(np.finfo(np.float64).tiny)
+WITHOUT_EFFECT = 1e300
+"""Unit of a column that does not vary, or is zero where nothing is constant beside it: its coefficient is zero."""
+
 Gram = Callable[[Array | None], Array]
 """The weighted means of products of columns ``v T``, for any T; None is the identity."""
 Triangle = tuple[Array, Array | None, tuple[int, ...]]
@@ -23,11 +29,16 @@ def location(columns: Array, weights: Array) -> Array:
     return np.asarray(amid + np.einsum("i,ij->j", weights / weights.sum(), columns - amid))
 
 
+def told_scales(origin: Array, scales: Array) -> Array:
+    """Return the scales of columns about their origin, `WITHOUT_EFFECT` where all that varies is rounding."""
+    return np.where(scales <= np.maximum(CONSTANT * np.abs(origin), TINY), WITHOUT_EFFECT, scales)
+
+
 def spread(columns: Array, weights: Array) -> Array:
     """Return the weighted root mean square of each column, one where it is zero."""
     size = np.abs(columns).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
-    return np.asarray(np.sqrt(np.einsum("i,ij->j", weights / weights.sum(), (columns / size) ** 2)) * size).clip(1e-300)
+    return np.asarray(np.sqrt(np.einsum("i,ij->j", weights / weights.sum(), (columns / size) ** 2)) * size).clip(TINY)
 
 
 def gram_of(v: Array, weights: Array) -> Gram:

@@ -17,12 +17,13 @@ from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson
 from majorant.engine.mixture import Array
 from majorant.models.gaussian_in_units import GaussianInUnits, units_of
 from majorant.models.hidden_markov.emission import Emission
-from majorant.models.hidden_markov.lines import WITHOUT_EFFECT, SwitchingLines
+from majorant.models.hidden_markov.lines import SwitchingLines
 from majorant.models.hidden_markov.means import SWITCHING_AUTOREGRESSION, SWITCHING_MEAN, SwitchingMeans, by_tuple
 from majorant.models.hidden_markov.positive import GammaEmission, VonMisesEmission
 from majorant.models.hidden_markov.students import Students
 from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES
+from majorant.solvers.orthonormal import CONSTANT, WITHOUT_EFFECT
 from majorant.solvers.responses import Binomial, Response
 from majorant.solvers.responses import Poisson as PoissonResponse
 
@@ -118,7 +119,8 @@ class LinesEmission(Emission):
         if not self.has_constant:
             centre, scale = np.zeros_like(centre), np.hypot(centre, scale)
         else:
-            same = np.nanmax(x, axis=0) == np.nanmin(x, axis=0)
+            away, size = np.nanmax(x, axis=0) - np.nanmin(x, axis=0), np.nanmax(np.abs(x), axis=0)
+            same = away <= CONSTANT * size
             scale[1:] = np.where(same[1:], WITHOUT_EFFECT, scale[1:])
         return replace(self, centre=centre, scale=scale)
 
@@ -134,7 +136,7 @@ class LinesEmission(Emission):
         table = (x - self.centre) / self.scale
         table[np.isnan(table).any(axis=1)] = np.nan
         constant = [np.where(np.isnan(table[:, 0]), np.nan, 1.0)] if self.has_constant else []
-        design = np.column_stack([*constant, table[:, 1:]])
+        design = np.column_stack([*constant, table[:, 1:] * (self.scale[1:] < WITHOUT_EFFECT)])
         return design, np.ascontiguousarray(table[:, 0])
 
     def density(self, has_gaps: bool) -> SwitchingLines:

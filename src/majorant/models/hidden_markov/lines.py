@@ -15,7 +15,7 @@ from majorant.densities.regression import FEWEST_EVENTS
 from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, OnData, Parameters, Table
 from majorant.laws.separation import LEAST_PART
-from majorant.models.covariates import BY_FORMULA, LINEAR, told, undetermined
+from majorant.models.covariates import BY_FORMULA, LINEAR, NEARLY, told, undetermined
 from majorant.solvers.responses import Response
 
 MOST_RATIO = 15.0
@@ -23,8 +23,6 @@ MOST_RATIO = 15.0
 FLOOR = 1e-10
 UNSEEN = 1e-11
 """Share of the largest square of a direction below which rows have no part in it."""
-WITHOUT_EFFECT = 1e300
-"""Unit of a column beside a constant that is the same in all rows: its coefficient is zero, whatever the constant."""
 EXACT_STATE = "the line of a state fits its rows exactly, so that its noise is zero but for a floor"
 
 
@@ -210,7 +208,7 @@ def unseen_of(design: Array) -> Array:
 def without_effect(design: Array, names: list[str], has_constant: bool) -> list[str]:
     """Return a sentence that names columns without an effect of their own, if there are any."""
     whole = design[~np.isnan(design).any(axis=1), int(has_constant) :]
-    alike = undetermined(whole, names, beside_constant=has_constant)
+    alike = undetermined(whole, names, beside_constant=has_constant, alike=NEARLY)
     if not alike:
         return []
     in_two = [names[j] for j in range(len(names)) if len(np.unique(whole[:, j])) <= 2]

@@ -14,7 +14,7 @@ from majorant.models.regression_mixture.coordinates import Coordinates, coordina
 from majorant.models.regression_mixture.extras import Extras
 from majorant.models.regression_mixture.starts import weighted_fits
 from majorant.models.regression_mixture.units import Units
-from majorant.solvers.orthonormal import location, spread, triangle_of
+from majorant.solvers.orthonormal import WITHOUT_EFFECT, location, spread, told_scales, triangle_of
 from majorant.solvers.responses import Response
 from majorant.solvers.single_line import single_line
 
@@ -79,17 +79,17 @@ def units_of(
 def _coordinates(
     X: Array, row_weights: Array, gates: Array | None, weights: Array, fit_intercept: bool, shared: tuple[int, ...]
 ) -> Coordinates:
-    origin = np.zeros(X.shape[1])
-    if fit_intercept:
-        origin = np.where(movable(X.shape[1], fit_intercept, shared), location(X, row_weights), 0.0)
-    scales = spread(X - origin, row_weights)
+    mean = location(X, row_weights) if fit_intercept else np.zeros(X.shape[1])
+    origin = np.where(movable(X.shape[1], fit_intercept, shared), mean, 0.0)
+    varies = told_scales(mean, spread(X - mean, row_weights)) < WITHOUT_EFFECT
+    scales = np.where(varies, spread(X - origin, row_weights), WITHOUT_EFFECT)
     coordinates = coordinates_of(
         origin, scales, lambda base: triangle_of(base.raw(X), row_weights), fit_intercept, shared
     )
     if gates is None:
         return coordinates
     at = location(gates, weights)
-    width = spread(gates - at, weights)
+    width = told_scales(at, spread(gates - at, weights))
     v = np.column_stack([np.ones(len(gates)), (gates - at) / width])
     transform = triangle_of(v, weights)[0]
     return replace(coordinates, gating_origin=at, gating_scales=width, gating_transform=transform)

@@ -44,6 +44,8 @@ Warned = tuple[str, type[Warning]]
 
 FLOOR = 1e-16
 """Smallest variance, in units of the single model's."""
+SAME = 3e-6
+"""Share of a column of the gating, apart from those before it, up to which it has no coefficient of its own."""
 POLISH = 1e-5
 """Tolerance of the solution that is kept, as a share of `tol`."""
 
@@ -103,7 +105,7 @@ def fit(
     said: list[Warned] = []
     if units.coordinates.dropped:
         said.append((of_dropped(units, model._in_words(model._feature_names())), LinAlgWarning))
-    if extras.gating is not None and (undetermined := of_undetermined(extras.gating, gating_names)):
+    if extras.gating is not None and (undetermined := of_undetermined(extras.gating, gating_names, SAME)):
         said.append((undetermined, ConvergenceWarning))
     if attributes["separated_"]:
         said.append((attributes["separated_"], ConvergenceWarning))

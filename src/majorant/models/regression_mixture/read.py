@@ -18,7 +18,7 @@ from majorant.models.regression_mixture.coordinates import Coordinates, coordina
 from majorant.models.regression_mixture.extras import Extras
 from majorant.models.regression_mixture.starts import weighted_fits
 from majorant.models.regression_mixture.units import Units, UnitStream
-from majorant.solvers.orthonormal import Gram, location, triangular
+from majorant.solvers.orthonormal import Gram, location, told_scales, triangular
 from majorant.solvers.responses import Response
 from majorant.solvers.single_line import moments, single_line
 
@@ -240,8 +240,6 @@ def _coordinates(
         w = np.ones(len(x)) if block.weights is None else block.weights
         return np.asarray(np.einsum("i,ij,ij->j", w, x, x))
 
-    scales = np.sqrt(rows.map_sum(squares) / rows.total_weight)
-
     def gram(base: Coordinates) -> Gram:
         def of(transform: Array | None) -> Array:
             def columns(block: Block) -> tuple[Array, Array]:
@@ -253,5 +251,5 @@ def _coordinates(
 
         return of
 
-    units = np.where(scales > 0, scales, 1.0)
-    return coordinates_of(origin, units, lambda base: triangular(gram(base)), fit_intercept, shared)
+    scales = told_scales(origin, np.sqrt(rows.map_sum(squares) / rows.total_weight))
+    return coordinates_of(origin, scales, lambda base: triangular(gram(base)), fit_intercept, shared)

@@ -9,8 +9,9 @@ import numpy as np
 
 from majorant._numbers import counted
 from majorant.densities.regression import EXACT_LINE, NO_MAXIMUM
-from majorant.models.covariates import BY_FORMULA
+from majorant.models.covariates import BY_FORMULA, told
 from majorant.models.regression_mixture.units import AnyUnits
+from majorant.solvers.orthonormal import WITHOUT_EFFECT
 from majorant.solvers.responses import Response
 
 PLAIN_ONLY = (
@@ -67,12 +68,19 @@ def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
         verb, of_all = "does" if n_rows == 1 else "do", counted(len(names), "coefficient")
         of_all += " and an intercept" * coordinates.fit_intercept
         return f"{counted(n_rows, 'distinct row')} {verb} not determine {of_all}: {done}"
-    columns = ", ".join(names[j] for j in coordinates.dropped)
-    return (
-        f"{columns}: {'a combination' if len(coordinates.dropped) == 1 else 'combinations'} of the columns before"
-        f"{' and the intercept' if coordinates.fit_intercept else ''} on these rows; {done}. Leave "
-        f"{'it' if len(coordinates.dropped) == 1 else 'them'} out to have unique ones; {BY_FORMULA}"
-    )
+    why = "does not vary" if coordinates.fit_intercept else "is zero"
+    constant = {names[j]: why for j in coordinates.dropped if coordinates.scales[j] == WITHOUT_EFFECT}
+    others = [names[j] for j in coordinates.dropped if names[j] not in constant]
+    said = [
+        f"{told(constant)}: no effect, and no standard error (NaN). Leave {'it' if len(constant) == 1 else 'them'} out"
+    ][: len(constant)]
+    if others:
+        it, is_what = ("it", "a combination") if len(others) == 1 else ("them", "combinations")
+        said.append(
+            f"{', '.join(others)}: {is_what} of the columns before{' and the intercept' * coordinates.fit_intercept} "
+            f"on these rows; {done}. Leave {it} out to have unique ones; {BY_FORMULA}"
+        )
+    return ". ".join(said)
 
 
 def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> list[str]:
