@@ -188,3 +188,12 @@ def test_new_rows_may_lack_a_whole_column_where_the_model_takes_gaps(majorant: C
     Path("new.csv").write_text("a,b\n1,\n2,\n", encoding="utf-8")
     assert majorant("predict", "run", "new.csv", "--out", "p.csv").status == 0
     assert pl.read_csv("p.csv")["component"].to_list() == [1, 1]
+
+
+def test_columns_that_say_what_their_neighbours_say_are_told_together(
+    majorant: Callable[..., Any], tmp_path: Path
+) -> None:
+    walk = np.cumsum(np.random.default_rng(0).normal(size=(60, 12)) * ([1.0] + 11 * [0.03]), axis=1)
+    pl.DataFrame({f"y{j}": walk[:, j] for j in range(12)}).write_csv("years.csv")
+    said = majorant("fit", "kmeans", "years.csv", "--k", "2", "--out", "run").out
+    assert said.count("says what a column before it says") == 1 and '"y1", "y2"' in said

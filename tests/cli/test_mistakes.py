@@ -20,7 +20,8 @@ from pyarrow import parquet as pq
 
 import majorant as mj
 from majorant import persistence
-from majorant.cli.errors import as_options
+from majorant.cli.errors import CommandError, as_options
+from majorant.cli.settings import check_model
 
 Majorant = Callable[..., Any]
 
@@ -54,6 +55,10 @@ MISTAKES = {
     "wrong model": (
         ["fit", "k-means", "plants.csv", "--out", "run"],
         'majorant: there is no model "k-means". Did you mean "kmeans"? Models: ',
+    ),
+    "a model by another name": (
+        ["fit", "GMM", "plants.csv", "--out", "run"],
+        'majorant: there is no model "GMM". Did you mean "gaussian-mixture"? Models: ',
     ),
     "wrong column": (
         [*FIT, "--features", "height,widht"],
@@ -498,3 +503,9 @@ def test_damaged_and_foreign_models(majorant: Majorant, table: Path) -> None:
     mj.KMeans(2, random_state=0).fit([[0.0], [1.0], [2.0]]).save(model)
     foreign = majorant("report", "run")
     assert foreign.status == 2 and "was saved by Python, not by majorant fit." in foreign.err.replace(" ", " ")
+
+
+def test_models_by_the_names_of_other_software_are_known() -> None:
+    for name, meant in {"lca": "latent-class-analysis", "Flex-Mix": "regression-mixture", "k-means": "kmeans"}.items():
+        with pytest.raises(CommandError, match=f'Did you mean "{meant}"'):
+            check_model(name)

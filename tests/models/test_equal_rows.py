@@ -29,6 +29,7 @@ def test_one_component_twice_is_no_regular_solution(case: str) -> None:
     with pytest.warns(ConvergenceWarning, match="No regular solution was found: the covariance of .* collapses"):
         model.fit(x, **given)
     labels = model.predict(x, **given)
+    assert f"(x0 holds one value in {share:.0%} of the rows)" in model.degeneracy_.replace("x1", "x0")
     assert not model.regular_ and len(set(labels[equal])) == 1
     assert set(labels[equal]).isdisjoint(labels[~equal])
 

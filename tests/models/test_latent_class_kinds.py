@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.models.latent_class_analysis.kinds import KINDS
@@ -161,3 +162,17 @@ def test_blocks_that_cannot_be_are_refused(correlated: Any, items: Any, said: st
     X = pd.DataFrame(np.random.default_rng(0).integers(0, 40, (60, 3)).astype(float), columns=list("abc"))
     with pytest.raises((ValueError, TypeError), match=said):
         mj.LatentClassAnalysis(2, items=items, correlated=correlated).fit(X)
+
+
+def test_a_normal_item_that_collapses_is_named_with_its_class() -> None:
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"vote": random.integers(1, 4, 400), "children": np.repeat([0.0, 5.5], [100, 300])})
+    table.loc[100:, "children"] += random.normal(size=300)
+    with pytest.warns(ConvergenceWarning, match="items={'children': 'categorical'}"):
+        model = mj.LatentClassAnalysis(2, random_state=0).fit(table)
+    collapsed = 1 + int(model.normal_variances_[:, 0].argmin())
+    assert model.degeneracy_ == (
+        f"class {collapsed} (of 2) has hardly any variance in normal item 'children' "
+        "(children holds one value in 25% of the rows)"
+    )
+    assert "use fewer classes" in str(model.summary())

@@ -331,6 +331,7 @@ def test_clusterings_are_compared_by_the_mean_silhouette(model: Any) -> None:
         assert all(c.measures["stability"] < 1 for c in found.candidates if c.size == 6)
         proved = found.best_estimator_.certify(X, effort="fast")
         assert found.best.measures["gap"] == proved.gap == pytest.approx(1 - proved.bound / found.best.objective)
+        assert found.best_estimator_.search_.proved_bound == proved.bound
         assert [column.head for column in found.matrix().columns][1:] == ["silhouette", "SSE", "stability", "gap"]
     assert "Higher is better" in str(found) and "lower" not in found.sentence
     again = type(found).from_state(found.to_state())

@@ -15,7 +15,7 @@ from majorant.cli.matrix import Matrix
 _MOST_CERTIFIED = 200_000
 _BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
 """CPU time of a bound: at most this share of that of the fit, or this many seconds."""
-_NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
+_NOT_WORTH_IT = "none; a tenth of the time of the fit is too little to find one (certify, in Python, takes longer)."
 
 
 def certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:
@@ -44,7 +44,8 @@ def certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) 
         estimator.search_ = replace(search, why_no_bound=f"needless, as {needless}")
         return
     if has_limit and made.bound <= 0 < made.objective:
-        estimator.search_ = replace(search, why_no_bound=_NOT_WORTH_IT)
+        if search.proved_bound is None:
+            estimator.search_ = replace(search, why_no_bound=_NOT_WORTH_IT)
         return
     if search.sense == "max":
         estimator.search_ = search.with_bound(made.bound, made.solution)

@@ -19,6 +19,8 @@ from majorant.report.sections.columns import LEFT_OUT, ColumnUse
 NAMES_ROWS = "another in every row"
 SAME = 0.999
 """Correlation from which on two columns say the same."""
+MOST_PAIRS = 5
+"""Columns up to which it is named what others say too."""
 SKEWED = 3.0
 """Skewness, in standard deviations cubed, of a column in which few rows lie far out."""
 MOST_COMPARED, MOST_ROWS = 300, 20_000
@@ -95,11 +97,13 @@ def _copies(table: SourceTable, names: Sequence[str]) -> dict[str, str]:
     correlations = np.tril(unit.T @ unit, -1)
     sources = np.array([table.source_of(name) for name in numeric])
     alike = (np.abs(correlations) >= SAME) & (sources[:, None] != sources)
+    first = {int(j): int(alike[j].argmax()) for j in np.flatnonzero(alike.any(axis=1))}
+    are_many = len(set(first.values())) > MOST_PAIRS
     said = {}
-    for j in np.flatnonzero(alike.any(axis=1)):
-        i = int(alike[j].argmax())
+    for j, i in first.items():
         sign = "above " if correlations[j, i] > 0 else "below -"
-        said[numeric[j]] = f'says what "{numeric[i]}" says (correlation {sign}{SAME:g})'
+        other = "a column before it" if are_many else f'"{numeric[i]}"'
+        said[numeric[j]] = f"says what {other} says (correlation {sign}{SAME:g})"
     return said
 
 

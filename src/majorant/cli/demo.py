@@ -52,7 +52,7 @@ def demonstration_of(card: ModelCard) -> Demonstration:
 
 
 def run_demo(model: str, out: Path, force: bool) -> None:
-    """Write the table, show the command, run it, and print the summary."""
+    """Write the table, show the command, and run it."""
     card = find_model(model)
     demonstration = demonstration_of(card)
     run_folder, table = out / "run", out / demonstration.name
@@ -60,8 +60,8 @@ def run_demo(model: str, out: Path, force: bool) -> None:
     _write_table(table, demonstration.content(), force)
     request = FitRequest(model, table, run_folder, force=force, **demonstration.options)
     print(f"$ {request.command()}\n")
-    run = fit_and_write(request, checked(request))
-    print(f"\n\n{run.summary}\n\nOpen {run_folder / REPORT} in a browser.")
+    fit_and_write(request, checked(request))
+    print(f"\nOpen {run_folder / REPORT} in a browser.")
 
 
 def _write_table(path: Path, content: bytes, force: bool) -> None:

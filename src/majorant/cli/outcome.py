@@ -89,6 +89,8 @@ def screen(run: FittedRun) -> list[str]:
 
         chosen = components_in_words(run.estimator)
     lines += messages.model_lines(run.card.title, chosen, len(run.columns.features), standardised)
+    if hasattr(run.estimator, "items_"):
+        lines += messages.labelled("Items", run.estimator.items_.sentence)
     if hasattr(run.estimator, "views_"):
         lines += messages.view_lines(run.estimator.views_, _in_no_view(run))
     if selection is not None:

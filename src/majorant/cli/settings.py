@@ -14,6 +14,16 @@ from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.registry import CARDS, ESTIMATORS, ModelCard, card_named, discover, model_names
 
 _EXAMPLES = {"--set": "tol=1e-6", "--vary": "covariance_type=full,tied,diag"}
+_OTHER_NAMES = {
+    "discriminative-latent-classes": "dlc",
+    "gaussian-mixture": "em gaussianmixture gmm mclust mog normalmixture normalmixtures",
+    "hmm": "depmix hiddenmarkov hiddenmarkovmodel hmmlearn markovswitching",
+    "kmedoids": "clara pam",
+    "latent-class-analysis": "latentclass latentclasses latentprofile latentprofiles lca lpa polca stepmix",
+    "latent-svc": "latentsvm lsvm mil",
+    "regression-mixture": "clusterwise flexmix fmm mixreg mixtools mixtureofexperts moe regmix",
+}
+"""Names that other software and papers have for models, without signs."""
 _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
 
 
@@ -33,7 +43,9 @@ def check_model(name: str) -> None:
     """Raise CommandError with the nearest name for a model that does not exist."""
     known = model_names()
     if name not in known:
-        raise CommandError(f'there is no model "{name}".{did_you_mean(name, known)}', f"Models: {listed(known)}.")
+        plain = re.sub(r"[^a-z]", "", name.lower())
+        meant = next((own for own, others in _OTHER_NAMES.items() if plain in others.split()), name)
+        raise CommandError(f'there is no model "{name}".{did_you_mean(meant, known)}', f"Models: {listed(known)}.")
 
 
 def takes(model: str, name: str) -> bool:

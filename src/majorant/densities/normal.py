@@ -119,7 +119,7 @@ class Normal:
         if not (low.any() or (v <= 2 * FLOOR).any()):
             return ""
         k, j = np.argwhere(low | (v <= 2 * FLOOR))[0]
-        return f"component {k + 1} has hardly any variance in normal column {j + 1}: it has collapsed on equal values"
+        return f"component {k + 1} (of {len(v)}) has hardly any variance in normal column {j + 1}"
 
     def n_parameters(self, n_components: int) -> int:
         """Return means, and variances of each state or shared."""

@@ -17,6 +17,10 @@ WIDE, WIDEST = 100, 1000
 where steps take only directions in which rows vary."""
 
 
+REPEATED = 0.1
+"""Share of a column's cells with one value from which on it is told as what a normal distribution collapses on."""
+
+
 class Matrices(NamedTuple):
     """An estimate that holds covariance matrices."""
 
@@ -88,3 +92,14 @@ def of_undetermined(
     if constant:
         said += [f"column{'s' * (len(constant) > 1)} {few_of(constant)} do{'es' * (len(constant) == 1)} not vary"]
     return f"{' and '.join(said)}, so that {then}" if said else ""
+
+
+def of_repeated(names: Sequence[str], x: Array, weights: Array) -> str:
+    """Name the columns of which many cells hold one value, on which normal distributions collapse; empty for none."""
+    told = []
+    for name, column in zip(names, x.T, strict=True):
+        there = ~np.isnan(column)
+        sizes = np.bincount(np.unique(column[there], return_inverse=True)[1], weights[there])
+        if (share := sizes.max(initial=0.0) / max(float(sizes.sum()), EPS)) >= REPEATED:
+            told.append(f"{name} holds one value in {share:.0%} of the rows")
+    return f" ({few_of(told)})" if told else ""

@@ -81,7 +81,7 @@ def trust_in(model: Any, X: Any) -> dict[str, float]:
     """Return how far clusters survive resampling, and how far better ones may be; what is not known is left out.
 
     ``stability`` is the median adjusted Rand index between the labels of rows (of at most 2000) and those by fits to
-    resamples of them, ``gap`` what a bound that takes little time leaves open.
+    resamples of them, ``gap`` what a bound that takes little time leaves open; the model's search keeps that bound.
     """
     if getattr(model, "cluster_centers_", None) is None or stored_rows(X) is not None:
         return {}
@@ -101,7 +101,10 @@ def trust_in(model: Any, X: Any) -> dict[str, float]:
     told = {"stability": float(np.median(found))} if found else {}
     is_quick = hasattr(model, "certify") and "effort" in signature(model.certify).parameters
     if is_quick and rows.shape[0] <= MOST_BOUNDED and not issparse(rows):
-        told["gap"] = float(model.certify(rows, effort="fast").gap)
+        made = model.certify(rows, effort="fast")
+        told["gap"] = float(made.gap)
+        if made.bound > 0:
+            model.search_ = model.search_.with_bound(made.bound, model.search_.bound_on)
     return {name: value for name, value in told.items() if np.isfinite(value)}
 
 

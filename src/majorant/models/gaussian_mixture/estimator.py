@@ -54,7 +54,7 @@ from majorant.models.gaussian_mixture.words import (
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import estimates_of_law
 from majorant.models.mixture_summary import mixture_summary
-from majorant.models.undetermined_covariances import WIDEST, refuse_wide
+from majorant.models.undetermined_covariances import WIDEST, of_repeated, refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contestants import Found, NamedStart, Run, found_of
 from majorant.search.effort import EFFORTS, Effort
@@ -459,7 +459,9 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         self.best_degenerate_ = None if seen is None else unit * contest.shown(seen.objective)
         self.dependent_ = self.constant_ = []  # what the columns do not vary in is left out of the fit
         self.few_valued_ = few_valued(contest.rows) if found.fault is Fault.FLOORED or seen is not None else []
-        return degeneracy(found)
+        if found.fault is not Fault.FLOORED or self.few_valued_:
+            return degeneracy(found)
+        return degeneracy(found) + of_repeated(self._feature_names(), contest.rows.points, contest.rows.weights)
 
     def _note(self, contest: Any, found: Found[Theta], on: OnData, rows: Any) -> str:
         note = super()._note(contest, found, on, rows)

@@ -14,7 +14,7 @@ from majorant.models.hidden_markov.emissions import LinesEmission
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.lines import without_effect
 from majorant.models.mixture_rows import Rows
-from majorant.models.undetermined_covariances import of_undetermined
+from majorant.models.undetermined_covariances import of_repeated, of_undetermined
 
 
 class JudgedMarkovModel(FittedMarkovModel):
@@ -24,12 +24,14 @@ class JudgedMarkovModel(FittedMarkovModel):
         said = super()._degeneracy(contest, ends, order)
         if not said or contest.lines is not None or self.dependent_ or self.constant_:
             return said
-        names = self._feature_names()
+        names, repeated = self._feature_names(), ""
         for one, table in zip(self.emissions_, contest.columns, strict=False):
             if not one.is_discrete:
+                own = [names[one.first + j] for j in range(table.shape[1])]
+                repeated += of_repeated(own, table, contest.weights)
                 same = np.nanmax(table, axis=0) == np.nanmin(table, axis=0)
-                self.constant_ = [*self.constant_, *(names[one.first + j] for j in np.flatnonzero(same))]
-        return of_undetermined([], self.constant_, "there is no spread in any state") or said
+                self.constant_ = [*self.constant_, *(own[j] for j in np.flatnonzero(same))]
+        return of_undetermined([], self.constant_, "there is no spread in any state") or said + repeated
 
     def _keep(self, contest: Any, found: Any, ends: Ends[Any], on: OnData, rows: Rows) -> None:
         super()._keep(contest, found, ends, on, rows)

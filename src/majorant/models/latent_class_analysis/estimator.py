@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -24,10 +25,11 @@ from majorant.models.latent_class_analysis.fitted import FittedLatentClasses
 from majorant.models.latent_class_analysis.formulas import learned_formula, rows_of_formula
 from majorant.models.latent_class_analysis.identification import Identification, identification
 from majorant.models.latent_class_analysis.invariance import InvarianceTests, invariance_tests
+from majorant.models.latent_class_analysis.kinds import NormalItems
 from majorant.models.latent_class_analysis.measures import comparison
 from majorant.models.latent_class_analysis.populations import apart, drawn_rows
 from majorant.models.mixture_rows import Rows, row_weight_of
-from majorant.models.undetermined_covariances import refuse_wide
+from majorant.models.undetermined_covariances import of_repeated, refuse_wide
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart
@@ -244,6 +246,20 @@ class LatentClassAnalysis(FittedLatentClasses):
     def _plan(self) -> Plan:
         k = int(self.n_components)
         return Plan(least_rounds=max(3, k), most_rounds=12 * max(3, k))
+
+    def _degeneracy(self, contest: Any, ends: Any, order: NDArray[np.intp]) -> str:
+        said, repeated = super()._degeneracy(contest, ends, order), ""
+        for block, table in zip(self.items_.blocks, contest.columns, strict=False):
+            if said and isinstance(block, NormalItems):
+                repeated += of_repeated(block.names, table, contest.weights)
+                named = re.search(r"(?<=in )normal column (\d+)", said)
+                said = said.replace(named[0], f"normal item {block.names[int(named[1]) - 1]!r}") if named else said
+        return said.replace("component ", "class ") + repeated
+
+    def _advice(self) -> str:
+        named = re.search(r"in normal item ('.*?'|\".*?\")", self.degeneracy_)
+        own = f", or take what holds few values for categories: items={{{named[1]}: 'categorical'}}" if named else ""
+        return super()._advice() + own
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
         refuse_wide(self._matrices(), data.n_units)
