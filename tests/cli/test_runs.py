@@ -96,6 +96,29 @@ def test_the_model_of_standardised_columns_takes_the_table(demo: tuple[Path, str
 
 
 @pytest.mark.parametrize(
+    "model",
+    ["kmeans", "kmedoids", "gaussian-mixture", "regression-mixture", "latent-class-analysis", "hmm", "harmonium"],
+)
+def test_a_loaded_model_takes_the_table_with_other_columns(
+    majorant: Callable[..., Any], tmp_path: Path, model: str
+) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal([50, 3, 0], 1.0, (60, 3)), columns=["a", "b", "y"])
+    frame["name"] = [f"row {i}" for i in range(60)]
+    frame.to_csv("t.csv", index=False)
+    target = ["--target", "y"] if model == "regression-mixture" else []
+    done = majorant("fit", model, "t.csv", "--features", "a,b", *target, "--k", "2", "--out", "run", "--no-report")
+    assert done.status == 0
+    fitted = mj.load(tmp_path / "run" / "model.majorant")
+    told = fitted.transform if model == "harmonium" else fitted.predict
+    expected = told(frame[["a", "b"]])
+    for table in (frame, pl.from_pandas(frame[frame.columns[::-1]])):
+        np.testing.assert_array_equal(told(table), expected)
+    with pytest.raises(ValueError, match="X lacks columns of the fit: b"):
+        told(frame.drop(columns="b"))
+
+
+@pytest.mark.parametrize(
     "model", ["kmeans", "gaussian-mixture", "regression-mixture", "discriminative-latent-classes", "harmonium"]
 )
 def test_models_of_standardised_columns_predict_alike_in_python_and_on_the_command_line(

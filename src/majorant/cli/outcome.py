@@ -40,6 +40,7 @@ from majorant.cli.runs import (
 from majorant.cli.series import needed_ahead
 from majorant.cli.settings import find_model, joined_names
 from majorant.cli.tables import SourceTable
+from majorant.models.units import OwnColumns
 from majorant.persistence import UnsavableError, save
 from majorant.persistence.checkpoint import kept_in_memory
 from majorant.summary import counted
@@ -175,9 +176,9 @@ def _assigned(run: FittedRun) -> dict[str, Any]:
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
     try:
         estimator = run.estimator
-        if recipe.standardisation is not None:
+        if hasattr(estimator, "feature_names_in_") and not hasattr(estimator, "formula_"):
             estimator = copy.copy(with_feature_names(estimator, recipe.feature_names))
-            estimator.units_ = recipe.standardisation
+            estimator.units_ = recipe.standardisation or OwnColumns()
         save(estimator, path, extra=recipe.to_state())
     except UnsavableError as error:
         raise CommandError(f"the model cannot be saved: {error}.") from error

@@ -101,9 +101,9 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         Every start of the fit, how many reached the best optimum, and how far the second one is.
     trace_ : Trace
         Objective and bound of every iteration of the best start.
-    units_ : Standardisation
-        Of a model that ``majorant fit --standardise`` saved: means and scales of the columns, which methods apply to
-        the rows that they are given. Estimates are of standardised columns.
+    units_ : Standardisation or OwnColumns
+        Of a model that ``majorant fit`` saved: methods take the table and pick the columns of the fit by name. After
+        ``--standardise`` it has their means and scales too, and estimates are of standardised columns.
     """
 
     takes_tables: ClassVar[bool] = True

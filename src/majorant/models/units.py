@@ -10,11 +10,23 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._numbers import few_of
 from majorant.registry import value_class
 
 Array = NDArray[np.float64]
 SUFFIX = " (standardised)"
 """What the name of a standardised column has behind that of the table's: whoever mistakes one for the other is told."""
+
+
+@value_class
+@dataclass(frozen=True)
+class OwnColumns:
+    """What picks a model's columns by name from a table that has others too, in any order."""
+
+    def of_table(self, X: Any, names: Sequence[str]) -> Any:
+        """Return the columns of a data frame that are called `names`; what is no data frame is returned as it is."""
+        table = nw.from_native(X, eager_only=True, pass_through=True) if hasattr(X, "columns") else X
+        return X if table is X else table.select(_there(names, table)).to_native()
 
 
 @value_class
@@ -55,9 +67,13 @@ class Standardisation:
         raw = [name.removesuffix(SUFFIX) for name in names]
         if set(names) <= set(table.columns):
             return X
-        missing = [name for name in raw if name not in table.columns]
-        if missing:
-            raise ValueError(f"X lacks columns of the fit: {', '.join(missing)}")
-        units = zip(raw, self.means.tolist(), self.scales.tolist(), names, strict=True)
+        units = zip(_there(raw, table), self.means.tolist(), self.scales.tolist(), names, strict=True)
         told = [((nw.col(name) - mean) / scale).alias(own) for name, mean, scale, own in units]
         return table.select(told).to_native()
+
+
+def _there(names: Sequence[str], table: Any) -> Sequence[str]:
+    """Return the names of columns that a table must have; raise ValueError for those that it lacks."""
+    if missing := [name for name in names if name not in table.columns]:
+        raise ValueError(f"X lacks columns of the fit: {few_of(missing)}")
+    return names
