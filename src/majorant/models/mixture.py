@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from majorant._numbers import plural_of
 from majorant._order import ordered
 from majorant._validation import (
     check_choice,
@@ -40,9 +39,8 @@ from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
-from majorant.models.mixture_summary import cut_short, degenerate_sentence, renumbered
+from majorant.models.mixture_summary import cut_short, degenerate_sentence, fewer_parts, renumbered
 from majorant.models.undetermined_covariances import never_together, of_never_together, of_undetermined, undetermined
-from majorant.registry import card_of
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
@@ -466,9 +464,7 @@ class MixtureEstimator(FittedMixture):
         if self.dependent_ or self.constant_:
             one = f"one of {', '.join(self.dependent_)}" if self.dependent_ else ""
             return f"leave out {' and '.join(filter(None, [', '.join(self.constant_), one]))}"
-        return (
-            f"use fewer {plural_of(card_of(self).part)}" if self.n_components > 1 else "more distinct rows are needed"
-        )
+        return fewer_parts(self) if self.n_components > 1 else "more distinct rows are needed"
 
     def _check_recalled(self) -> None:
         """Refuse a density whose `recalled` does not give the parameters back."""

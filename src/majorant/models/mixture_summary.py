@@ -96,6 +96,11 @@ def mostly_degenerate_sentence(model: Any) -> str:
     )
 
 
+def fewer_parts(model: Any) -> str:
+    """Return the advice to fit fewer components, or what they are called."""
+    return f"use fewer {plural_of(card_of(model).part)}"
+
+
 def degenerate_sentence(model: Any) -> str:
     """Return why no regular solution was found, and what to do."""
     return (
