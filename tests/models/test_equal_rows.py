@@ -85,3 +85,17 @@ def test_classes_that_items_without_variation_leave_are_one_class_twice() -> Non
 def test_a_table_of_one_value_has_one_component(model: Any, rows: Any) -> None:
     """No parameter is left to estimate."""
     np.testing.assert_array_equal(model.fit(rows).predict_proba(rows), np.ones((len(rows), 1)))
+
+
+@pytest.mark.parametrize("emission", ["poisson", "negative_binomial"])
+def test_states_and_classes_without_events_are_told(emission: str) -> None:
+    counts = np.where(np.arange(80) < 40, 0, np.random.default_rng(0).poisson(9, 80))[:, None]
+    states = mj.HiddenMarkovModel(2, emission=emission, effort="fast", random_state=0).fit(counts)
+    items = {"poisson": "count"}.get(emission, emission)
+    classes = mj.LatentClassAnalysis(2, items=items, random_state=0).fit(np.hstack([counts, counts]))
+    for fitted, where in ((states, "x1 in state"), (classes, "x1 in class")):
+        rates = next(getattr(fitted, f"{name}_") for name in fitted.estimate_names_ if name.endswith("rates"))
+        none = int(rates[:, 0].argmin())
+        assert rates[none, 0] < 1e-9 and any(
+            f"No events: {where} {none + 1}" in said for said in fitted.summary().look_out
+        )

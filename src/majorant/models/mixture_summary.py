@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from majorant._frames import data_frame
-from majorant._numbers import plural_of
+from majorant._numbers import few_of, plural_of
 from majorant.engine.mixture import Array
 from majorant.models.undetermined_covariances import of_never_together
 from majorant.registry import card_of
@@ -20,6 +20,8 @@ from majorant.summary import Column, Fact, Facts, Summary, Table, counted, part_
 MOST_SHOWN = 20
 """Components and numbers of each up to which a summary shows estimates."""
 GATING_TITLE = "log odds by covariate"
+NO_EVENTS = 1e-9
+"""Rate below which a component has no events."""
 FEW_ROWS = 1.5
 """Rows of a component for each parameter of its own below which they are few: searches then rarely agree."""
 
@@ -49,7 +51,7 @@ def mixture_summary(
         *(components or [components_block(model, card.part, scales=scales)]),
     ]
     look_out = ["" if model.regular_ else degenerate_sentence(model), model.separated_]
-    look_out += [of_never_together(model.never_together_)]
+    look_out += [of_never_together(model.never_together_), *zero_rates(model)]
     if own is None:
         density, law = model._density(), model._law_of_fit()
         own = density.n_parameters(2) - density.n_parameters(1) + getattr(law, "n_covariates", 1)
@@ -60,6 +62,20 @@ def mixture_summary(
         blocks,
         [text for text in look_out if text],
     )
+
+
+def zero_rates(model: Any) -> list[str]:
+    """Return which components have no events at all: a rate of zero is an estimate without an error."""
+    said = []
+    for name in (name for name in model.estimate_names_ * model.regular_ if name.endswith("rates")):
+        values = np.asarray(getattr(model, f"{name}_"))
+        entries = heads_of(model, entries_of(model, name, values.shape[1]))
+        none = [f"{entries[j]} in {card_of(model).part} {i + 1}" for i, j in np.argwhere(values < NO_EVENTS)]
+        if none:
+            said.append(
+                f"No events: {few_of(none)}. A rate of zero, the edge of its range, has no standard error (NaN)."
+            )
+    return said
 
 
 def few_rows_sentence(model: Any, own: int, simpler: str = "") -> str:
