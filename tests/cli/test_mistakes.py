@@ -69,6 +69,10 @@ MISTAKES = {
         'majorant: column "name" of plants.csv is not numeric: it holds text such as "n0" in row 1.',
     ),
     "missing values": (FIT, 'majorant: values are missing in 1 row of plants.csv, in "width".'),
+    "too many components": (
+        ["fit", "gaussian-mixture", "plants.csv", "--features", "height,width", "--k", "13", "--out", "run"],
+        "majorant: plants.csv has 12 usable rows, too few for 13 components. Set --k far below 12.",
+    ),
     "too many clusters": (
         [*HEIGHT, "--k", "13"],
         "majorant: plants.csv has 12 usable rows, too few for 13 clusters. Set --k to 12 or less.",

@@ -377,3 +377,15 @@ def test_times_that_cannot_be_filled_or_may_be_two_are_told(
     assert (answer.status != 0) == bool(said) and said in answer.words
     answer = majorant("fit", "hmm", "bad.csv", "--fill-gaps", "--out", "none")
     assert answer.status != 0 and "--fill-gaps needs times" in answer.words
+
+
+def test_a_date_that_does_not_order_the_rows_is_told(majorant: Callable[..., Any], tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(np.repeat([0.0, 8.0], 15))
+    days = [f"2024-01-{1 + i:02d}" for i in range(30)]
+    pl.DataFrame({"day": days, "x": x}).write_csv("days.csv")
+    fit = ["fit", "hmm", "days.csv", "--k", "2", "--no-report"]
+    told = " ".join(majorant(*fit, "--out", "run").out.split())
+    assert (
+        '"day" is a date, but rows are taken in the order of the table, all as one series: name it with --time' in told
+    )
+    assert "is a date, but" not in majorant(*fit, "--time", "day", "--out", "run2").out

@@ -41,3 +41,20 @@ def test_what_the_prior_cannot_be_is_refused() -> None:
         mj.HiddenMarkovModel(2, sticky=-1.0).fit(QUAKES)
     with pytest.raises(ValueError, match="leave sticky out"):
         mj.HiddenMarkovModel(2, sticky=1.0).fit(QUAKES, gating=np.arange(len(QUAKES))[:, None])
+
+
+def test_a_state_that_is_never_left_is_told_so_and_its_zeros_are_zeros() -> None:
+    x = np.random.default_rng(0).normal(np.repeat([0.0, 8.0], 60))[:, None]
+    model = mj.HiddenMarkovModel(2, random_state=0, effort="fast").fit(x)
+    last = int(model.predict(x)[-1])
+    lasts = model.durations(x)[0]
+    assert np.isposinf(lasts[last]) and lasts[1 - last] == pytest.approx(60, rel=1e-3)
+    shown = str(model.summary())
+    assert shown.count("never left") == 1 and "inf" not in shown
+    told = model.estimates(x)
+    steps = told[told["parameter"] == "transitions"]["estimate"].to_numpy().reshape(2, 2).T
+    np.testing.assert_array_equal(steps[last], np.eye(2)[last])
+    first = told[told["parameter"] == "start_probabilities"]["estimate"].to_numpy()
+    np.testing.assert_array_equal(first, np.eye(2)[1 - last])
+    page = model.report(x).tables["transitions"]
+    assert "never left" in str(page)

@@ -485,9 +485,9 @@ def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitReq
     rows = len(matrix.values)
     how = f"{counted(size, card.part)}{'' if request.k is not None else ', as many as it has by default'}"
     if size > rows:
-        raise CommandError(
-            f"{request.table.name} has {counted(rows, 'usable row')}, too few for {how}.", f"Set --k to {rows} or less."
-        )
+        few = f"{request.table.name} has {counted(rows, 'usable row')}, too few for {how}."
+        is_most = card.kind == "clustering"  # others need several rows a part
+        raise CommandError(few, f"Set --k to {rows} or less." if is_most else f"Set --k far below {rows}.")
     first = matrix.values[: max(1000, 2 * size)]
     if card.kind == "clustering" and len(np.unique(first, axis=0)) < size:
         distinct = len(np.unique(matrix.values, axis=0))

@@ -37,7 +37,7 @@ from majorant.cli.runs import (
     write_json,
     write_run,
 )
-from majorant.cli.series import needed_ahead
+from majorant.cli.series import formula_of_series, needed_ahead
 from majorant.cli.settings import find_model, joined_names
 from majorant.cli.tables import SourceTable
 from majorant.models.units import OwnColumns
@@ -176,7 +176,8 @@ def _assigned(run: FittedRun) -> dict[str, Any]:
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
     try:
         estimator = run.estimator
-        if hasattr(estimator, "feature_names_in_") and not hasattr(estimator, "formula_"):
+        by_formula = hasattr(estimator, "formula_") or formula_of_series(estimator) is not None
+        if hasattr(estimator, "feature_names_in_") and not by_formula:
             estimator = copy.copy(with_feature_names(estimator, recipe.feature_names))
             estimator.units_ = recipe.standardisation or OwnColumns()
         save(estimator, path, extra=recipe.to_state())

@@ -17,6 +17,7 @@ from majorant.cli.matrix import (
     build_matrix,
     check_there,
     feature_frame,
+    is_date,
     is_numeric,
     labels_of,
     refuse_spoilt,
@@ -56,7 +57,7 @@ def in_order(table: SourceTable, columns: Columns) -> Series:
         _refuse_empty(table, columns.sequence, empty, "sequence")
         codes = np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.intp)
     if columns.time is None:
-        order, times, said = np.argsort(codes, kind="stable"), None, tuple[str, ...]()
+        order, times, said = np.argsort(codes, kind="stable"), None, _dates(table, columns)
     else:
         times = times_of(table, columns.time)
         order = np.lexsort((times.numbers, codes))
@@ -64,6 +65,15 @@ def in_order(table: SourceTable, columns: Columns) -> Series:
         said = _gaps(table, columns, times.numbers, codes[order], order, times.unit)
     in_time = replace(table, frame=table.frame[order])
     return Series(in_time, order.astype(np.int64) + 1, None if names is None else names[order], said, times)
+
+
+def _dates(table: SourceTable, columns: Columns) -> tuple[str, ...]:
+    """Return a warning that rows are not put in the order of a column of dates; none if there is no such column."""
+    dates = [name for name in table.frame.columns if name not in columns.all and is_date(table.frame[name])]
+    as_one = "" if columns.sequence else ", all as one series"
+    told = f'"{dates[0]}" is a date, but rows are taken in the order of the table{as_one}' if dates else ""
+    other = "" if columns.sequence else ", and what tells several series apart with --sequence"
+    return (f"{told}: name it with --time {dates[0]}{other}.",) if told else ()
 
 
 def series_formula(text: str, series: Series, gating: str | None = None) -> SeriesFormula:

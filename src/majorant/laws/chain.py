@@ -385,6 +385,13 @@ def _floored(probabilities: Array, allowed: NDArray[np.bool_]) -> Array:
     return np.asarray(out / out.sum(axis=-1, keepdims=True))
 
 
+def lasting(steps: Array) -> Array:
+    """Return the mean number of rows of a visit to each state, infinite where no way out of it counts as possible."""
+    away = np.where(np.eye(len(steps), dtype=bool), 0.0, steps)
+    leaves = (away > TOLD).any(axis=1)
+    return np.asarray(np.divide(1.0, away.sum(axis=1), out=np.full(len(steps), np.inf), where=leaves))
+
+
 def _n_states(size: int) -> int:
     """Return the number of states k that sums belong to: ``size = k + k * k``."""
     return int((np.sqrt(1 + 4 * size) - 1) / 2 + 0.5)

@@ -18,6 +18,7 @@ from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.formulas import is_table
 from majorant.laws import Chain, GatedChain, Known
+from majorant.laws.chain import lasting
 from majorant.models.hidden_markov.ahead import given_times, named_ahead, others_ahead
 from majorant.models.hidden_markov.emission import Emission
 from majorant.models.hidden_markov.emissions import AUTOREGRESSIONS, Learn, LinesEmission, product_of, with_levels
@@ -417,7 +418,8 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         Returns
         -------
         by_transitions : ndarray of shape (n_components,)
-            Mean number of rows of a visit, 1 / (1 - probability to stay), where covariates are at their mean.
+            Mean number of rows of a visit, 1 / (1 - probability to stay), where covariates are at their mean; infinite
+            for a state that is never left.
         met : ndarray of shape (n_components,)
             Expected rows of each state over its expected visits.
         """
@@ -428,7 +430,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         first, counts = sums[:k], sums[k : k + k * k].reshape(k, k)
         met = first + counts.sum(axis=0)
         with np.errstate(divide="ignore"):
-            return 1 / (1 - np.diag(self.transitions_)), met / (met - np.diag(counts))
+            return lasting(self.transitions_), met / (met - np.diag(counts))
 
     # Criteria and errors
 

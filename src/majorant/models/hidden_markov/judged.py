@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from majorant.densities.regression import EXACT_LINE, NO_MAXIMUM
 from majorant.engine.descent import Ends
-from majorant.engine.mixture import OnData
+from majorant.engine.mixture import Array, OnData
+from majorant.laws.chain import FLOOR
 from majorant.models.hidden_markov.emissions import LinesEmission
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.lines import without_effect
@@ -32,6 +33,12 @@ class JudgedMarkovModel(FittedMarkovModel):
                 same = np.nanmax(table, axis=0) == np.nanmin(table, axis=0)
                 self.constant_ = [*self.constant_, *(own[j] for j in np.flatnonzero(same))]
         return of_undetermined([], self.constant_, "there is no spread in any state") or said + repeated
+
+    def _of_each(self, name: str, values: Any) -> Array:
+        """Return probabilities that came to the floor of the fit, or so near to one, as zero and one."""
+        told = super()._of_each(name, values)
+        is_chain = name in ("transitions", "start_probabilities")
+        return np.where(np.abs(told - np.round(told)) < 10 * FLOOR, np.round(told), told) if is_chain else told
 
     def _keep(self, contest: Any, found: Any, ends: Ends[Any], on: OnData, rows: Rows) -> None:
         super()._keep(contest, found, ends, on, rows)

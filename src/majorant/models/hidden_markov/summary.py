@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from majorant.laws.chain import lasting
 from majorant.models.mixture_summary import components_block, mixture_summary
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Summary, Table, counted
 
+NEVER_LEFT = "never left"
 MOST_SHOWN = 20
 """States up to which the transitions are shown."""
 
@@ -31,14 +33,12 @@ def transitions_section(model: Any) -> Section:
     k = len(model.weights_)
     if k > MOST_SHOWN:
         return Section("CHAIN", "", (f"The probabilities of {counted(k, 'state')} are in transitions_.",))
-    stays = np.diag(model.transitions_)
-    with np.errstate(divide="ignore"):
-        lasts = 1 / (1 - stays)
+    lasts = [rows if np.isfinite(rows) else None for rows in lasting(model.transitions_)]
     columns = [
         Column("from state", range(1, k + 1)),
         *(Column(f"to {j}", own, 3, min_width=7) for j, own in enumerate(model.transitions_.T, 1)),
         Column("first", model.start_probabilities_, 3, min_width=7),
-        Column("lasts", lasts, 1, min_width=8),
+        Column("lasts", lasts, 1, min_width=8, empty=NEVER_LEFT),
     ]
     closed = np.argwhere(model.transitions_ < 1e-6)
     said = [] if not len(closed) else ["Never: " + ", ".join(f"{i + 1} to {j + 1}" for i, j in closed.tolist()) + "."]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
+from majorant.models.hidden_markov.summary import NEVER_LEFT
 from majorant.models.hidden_markov.times import Times, labels_of, read_times, times_ahead
 from majorant.report import numbers
 from majorant.report.charts.axes import draw_grid, draw_quantile_panels
@@ -377,11 +378,13 @@ def transitions_table(series: Series) -> Table:
     model, k = series.model, series.mixture.k
     by_transitions, met = series.durations
     columns = [Column("From state", range(1, k + 1))]
-    wide = [(f"To {j + 1}", model.transitions_[:, j]) for j in range(k)]
+    steps, first = (model._of_each(n, getattr(model, f"{n}_")) for n in ("transitions", "start_probabilities"))
+    wide = [(f"To {j + 1}", steps[:, j]) for j in range(k)]
     where = "copies" if k > MOST_STATES else "everywhere"
-    for head, values in (*wide, ("First", model.start_probabilities_)):
+    for head, values in (*wide, ("First", first)):
         columns.append(number_column(head, values, probability, where=where))
-    columns += [number_column("Lasts", by_transitions, 1), number_column("As met", met, 1)]
+    lasts = number_column("Lasts", by_transitions, lambda rows: fixed(rows, 1) if np.isfinite(rows) else NEVER_LEFT)
+    columns += [lasts, number_column("As met", met, 1)]
     return Table("transitions", columns)
 
 
