@@ -482,6 +482,18 @@ def test_the_page_warns_of_what_the_screen_does() -> None:
     assert lines.separated_.startswith("Gating by side: right against left separates")
 
 
+def test_a_column_of_0_and_1_is_no_slope() -> None:
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame({"x": draws.normal(size=120), "old": np.arange(120) % 2})
+    table["y"] = np.where(draws.random(120) < 0.4, 9 + 4 * table["old"], table["x"]) + 0.1 * draws.normal(size=120)
+    by_columns = mj.RegressionMixture(2, random_state=0).fit(table[["x", "old"]], table["y"])
+    by_formula = mj.RegressionMixture.from_formula("y ~ x + old", table, random_state=0)
+    for page in (by_columns.report(table[["x", "old"]], table["y"]), by_formula.report(table)):
+        assert "from 0 to 1 of <i>old</i>" in page.html and "1 against 0" in page.html
+        assert "Slope on <i>old</i>" not in page.html and "per unit of <i>old</i>" not in page.html
+        assert "Slope on <i>x</i>" in page.html
+
+
 def test_the_page_warns_of_few_rows() -> None:
     draws = np.random.default_rng(0)
     x = draws.normal(size=(30, 3))

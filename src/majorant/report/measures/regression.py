@@ -193,10 +193,14 @@ class Regression(Memberships):
 
     @cached_property
     def contrasts(self) -> list[tuple[str, str, str] | None]:
-        """Factor, level and reference of each feature that tells a level of a formula's factor."""
+        """Factor, level and reference of each feature that tells a level of a formula's factor, or is 0 or 1."""
         formula = getattr(self.run.estimator, "formula_", None)
         known = {} if formula is None else formula.features.contrasts
-        return [known.get(name) for name in self.run.feature_names]
+        return [known.get(name) or self._of_bits(j) for j, name in enumerate(self.run.feature_names)]
+
+    def _of_bits(self, feature: int) -> tuple[str, str, str] | None:
+        is_bits = self.run.raw is None and np.array_equal(np.unique(self.run.X[:, feature]), [0.0, 1.0])
+        return (self.feature_names[feature], "1", "0") if is_bits else None
 
     def along(self, feature: int) -> str:
         """Return "along x", or "from F to M of sex" for the level of a factor, as markup."""

@@ -130,10 +130,12 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
         listed.append(term("Intercept", "", "intercept"))
     for f in features:
         name = regression.feature_names[f]
-        if regression.contrasts[f] is None:
+        contrast = regression.contrasts[f]
+        if contrast is None:
             listed.append(term(f"Slope on {column_name(name)}", per, "coef", f, f"Slope on {name}"))
         else:
-            listed.append(term(column_name(name), "", "coef", f, name))
+            against = "1 against 0" if contrast[0] == name else ""
+            listed.append(term(column_name(name), against, "coef", f, name))
     if regression.has_noise:
         listed.append(term("Noise \u03c3", "standard deviation", "scale"))
     gates = gating_names(model)[:MOST_FEATURES]
