@@ -69,7 +69,8 @@ struct Table {
                               double* statistics, T* energies, T* responsibilities);
 
     // EM from parameters, in place, until what is left to gain is predicted to be below the tolerance; returns the free
-    // energy. After the first steps each pair is followed by its squared extrapolation, where that gains.
+    // energy. After the first steps each pair is followed by its squared extrapolation, where that gains. A run holds a
+    // copy of all rows in double precision, by columns.
     // path (max_steps, 2) gets the free energy and the bound after every step, or is null.
     double (*regression_em)(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, const T* x, const T* y,
                             const double* w, int64_t max_steps, double tolerance, double* weights, double* coef,

@@ -321,8 +321,8 @@ public:
             moved += move * move;
             bent += bend * bend;
         }
-        const double length = std::clamp(std::sqrt(moved / bent), 1.0, longest);
-        if (!std::isfinite(length)) return false;  // a weight is zero, or nothing moves
+        const double length = std::min(std::sqrt(moved / bent), longest);
+        if (!(length > 1.0)) return false;  // no further than the steps went, or a weight is zero, or nothing moves
         std::vector<double> ahead(a.size());
         for (size_t i = 0; i < a.size(); i++) {
             const double move = b[i] - a[i], bend = (c[i] - b[i]) - move;
@@ -330,7 +330,7 @@ public:
         }
         const double* logs = &ahead[k_ * p_];
         const auto [low, high] = std::minmax_element(logs, logs + k_);
-        if (*low < std::log(rule_.floor) || *high - *low > std::log(rule_.ratio)) return false;
+        if (*low < std::log(rule_.floor) || *high - *low > std::log(rule_.ratio) + 1e-12) return false;
         std::copy(ahead.begin(), ahead.begin() + k_ * p_, coef_);
         put(logs);
         return true;
@@ -371,6 +371,7 @@ double regression_em(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, 
                      int64_t max_steps, double tolerance, double* weights, double* coef, double* variances,
                      double* path, int64_t* steps, bool* converged) {
     constexpr int64_t plain_steps = 6;  // before the first extrapolation
+    constexpr int64_t settling = 8;     // after the last one: falls shrink fast at first, and no rate can be told
     const Regressions m{k, p, weights, coef, variances};
     Tile work(p, k);
     std::vector<Rows> rows;
@@ -397,7 +398,8 @@ double regression_em(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, 
         return sum;
     };
     Extrapolation extrapolation(rule, k, p, weights, coef, variances);
-    double free = pass(statistics), last = infinity<double>, slow = 0.0;
+    double free = pass(statistics), last = infinity<double>;
+    int64_t since = settling;  // steps since the last extrapolation
     *steps = 0;
     *converged = false;
     extrapolation.keep(0);
@@ -412,22 +414,21 @@ double regression_em(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, 
         const double fall = free - next;
         free = next;
         ++*steps;
-        // Falls shrink by a constant factor near an optimum: what is left of the sum of a geometric series. After an
-        // extrapolation they shrink fast at first, so that the rate before it counts too.
-        const double own = fall / last, rate = std::max(own, slow);
+        // Falls shrink by a constant factor near an optimum: what is left of the sum of a geometric series.
+        const double rate = fall / last;
+        const bool is_near = rate < 1.0 && fall <= tolerance && fall * rate <= tolerance * (1.0 - rate);
         last = fall;
-        *converged = fall <= 1e-14 * std::abs(next) ||
-                     (rate < 1.0 && fall <= tolerance && fall * rate <= tolerance * (1.0 - rate));
+        since++;
+        *converged = fall <= 1e-14 * std::abs(next) || (is_near && since >= settling);
         if (*converged) break;
         extrapolation.keep(kept);
         if (kept < 2) continue;
         kept = 0;
-        slow = std::min(own, 0.99);
-        if (*steps >= plain_steps && *steps < max_steps && extrapolation.go()) {
+        if (!is_near && *steps >= plain_steps && *steps < max_steps && extrapolation.go()) {
             const double there = pass(ahead);
             if (there < free) {
                 free = there;
-                last = 0.0;  // the next fall is of another kind: it takes two to tell a rate
+                since = 0;
                 std::swap(statistics, ahead);
             } else
                 extrapolation.back();

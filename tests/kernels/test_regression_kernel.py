@@ -179,6 +179,42 @@ def test_plain_steps_from_the_end_of_a_run_go_on() -> None:
         assert np.array_equal(a, b)
 
 
+def drawn_lines(seed: int) -> tuple[Any, Any, list[Any]]:
+    """Rows on lines, and a start: plateaus lie between many of these and their maxima."""
+    rng = np.random.default_rng(seed)
+    n, k, p = int(rng.integers(60, 300)), int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    x = np.column_stack([np.ones(n), rng.normal(size=(n, p))])
+    coef = rng.normal(size=(k, p + 1)) * rng.uniform(0.3, 3)
+    y = np.sum(x * coef[rng.integers(k, size=n)], axis=1) + rng.uniform(0.2, 1) * rng.normal(size=n)
+    return x, y, [rng.dirichlet(np.ones(k) * 3), coef + 0.5 * rng.normal(size=coef.shape), np.ones(k)]
+
+
+@pytest.mark.parametrize("seed", [115, 246, *range(10)])
+def test_a_converged_run_has_nothing_left_to_gain(seed: int) -> None:
+    """After an extrapolation a step or two may gain hardly anything though much is left."""
+    x, y, run = drawn_lines(seed)
+    end, _, converged = _kernels.regression_em(x, y, None, 100.0, 1e-16, False, 3000, 1e-8 * len(y), *run)
+    assert converged
+    for _ in range(600):  # too few steps to be extrapolated
+        free, _, _ = _kernels.regression_em(x, y, None, 100.0, 1e-16, False, 6, 0.0, *run)
+    assert free > end - 1e-4
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("limits", ["a weight is zero", "variances at their ratio"])
+def test_runs_at_a_limit_never_rise(limits: str, seed: int) -> None:
+    x, y, (weights, coef, variances) = drawn_lines(seed)
+    ratio = 1.5 if limits == "variances at their ratio" else 100.0
+    if limits == "a weight is zero":
+        weights[0] = 0.0
+        weights /= weights.sum()
+    path = np.full((200, 2), np.nan)
+    _, steps, _ = _kernels.regression_em(x, y, None, ratio, 1e-16, False, 200, 0.0, weights, coef, variances, path)
+    assert (np.diff(path[:steps, 0]) <= 1e-12 * np.abs(path[:steps]).max()).all()
+    assert variances.max() <= ratio * variances.min() * (1 + 1e-12)
+    assert np.isfinite(coef).all() and weights.sum() == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_extrapolation_ends_where_plain_steps_do(seed: int, common: bool) -> None:

@@ -400,3 +400,5 @@ def test_a_costly_step_means_fewer_runs() -> None:
     least = plan.within(1000 * BULK)
     assert (least.n_starts, least.race[-1][1], least.least_rounds, least.n_kept) == (FEWEST, 2, 0, 1)
     assert least.at("best").least_rounds == 5
+    agreed = replace(plan, agreed_hits=9, agreed_rounds=4).at("best")
+    assert (agreed.agreed_hits, agreed.agreed_rounds) == (45, 20)

@@ -150,7 +150,11 @@ def test_as_a_data_frame_of_whichever_library_there_is(monkeypatch: pytest.Monke
         found.to_frame()
 
 
-@pytest.mark.parametrize("found", [search(2.0, 1.0), search(-1.0, sense="max", proved_bound=3.0, note="n")], ids=repr)
+@pytest.mark.parametrize(
+    "found",
+    [search(2.0, 1.0), search(-1.0, sense="max", proved_bound=3.0, note="n", n_degenerate=7, effort="best")],
+    ids=repr,
+)
 def test_search_comes_back_from_its_state(found: SearchReport) -> None:
     assert SearchReport.from_state(found.to_state()) == found
     with pytest.raises(ValueError, match=r"sense.*'up'"):

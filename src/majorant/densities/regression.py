@@ -274,7 +274,7 @@ class GaussianRegression(Regression):
         return free, entropy, mass.copy(), statistics
 
     def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
-        """Run `descend` in one call per run where rows are one block; of the statistics only masses are known then."""
+        """Run EM with extrapolations in one call per run where rows are one block; only masses are known then."""
         if self.n_shared or mixture.beta != 1.0 or data.n_blocks > 1 or data.n_units > IN_ONE_CALL:
             return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
         block = next(iter(data.source.blocks()))

@@ -92,5 +92,6 @@ class Plan:
         if effort == "fast":
             return replace(self, most_rounds=1)
         if effort == "best":
-            return replace(self, least_rounds=5 * max(self.least_rounds, 1), most_rounds=5 * self.most_rounds)
+            patient = replace(self, least_rounds=5 * max(self.least_rounds, 1), most_rounds=5 * self.most_rounds)
+            return replace(patient, agreed_hits=5 * self.agreed_hits, agreed_rounds=5 * self.agreed_rounds)
         return self

@@ -285,4 +285,5 @@ class SearchReport:
             str(state.get("certain", "")),
             bool(state.get("is_stopped", False)),
             str(state.get("effort", "")),
+            int(state.get("n_degenerate", 0)),
         )

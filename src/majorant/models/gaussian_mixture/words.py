@@ -52,7 +52,7 @@ def rank_sentences(found: Frames, kind: Covariance, names: Sequence[str] | None,
 
 
 def few_valued_sentence(found: Sequence[Sequence[int]], names: Sequence[str] | None) -> str:
-    """Return which model takes columns of few values, on which components of this one collapse."""
+    """Return which model takes columns of few values, on which components of this one can collapse."""
     columns, sizes = named([j for j, _ in found], names), {n for _, n in found}
     size = {2: "two"}.get(min(sizes), str(min(sizes))) if len(sizes) == 1 else "few"
     hold, them = f"Columns {columns} hold {size} values each and are no normal distributions", "them"
@@ -65,7 +65,7 @@ def few_valued_sentence(found: Sequence[Sequence[int]], names: Sequence[str] | N
 
 
 def few_valued(rows: StandardRows) -> list[tuple[int, int]]:
-    """Return the columns that hold few values, on which components collapse, with how many these are."""
+    """Return the columns that hold few values, on which components can collapse, with how many these are."""
     most = max(2, min(MOST_VALUES, len(rows.points) // ROWS_OF_A_VALUE))
     found = [(j, len(np.unique(column[~np.isnan(column)]))) for j, column in enumerate(rows.points.T)]
     return [(j, n) for j, n in found if 2 <= n <= most]
