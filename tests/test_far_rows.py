@@ -253,6 +253,16 @@ def test_no_number_of_steps_is_too_large(cls: type[Any]) -> None:
     assert objective(endless) == objective(make(cls, max_iter=10**6).fit(ROWS, y))
 
 
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_no_number_of_steps_is_too_large_for_a_search(covariance_type: str) -> None:
+    rows = 30 * np.random.default_rng(5).normal(size=(300, 4))
+    ends = [
+        mj.GaussianMixture(2, covariance_type=covariance_type, max_iter=most, random_state=0).fit(rows)
+        for most in (10**30, 10**4)
+    ]
+    assert ends[0].converged_ and ends[0].log_likelihood_ == ends[1].log_likelihood_
+
+
 def test_near_means_beside_a_far_one_are_told_apart_where_the_covariance_is_shared() -> None:
     """Components differ by what is linear in the row; squares hide a hundredth beside ten thousand."""
     means, tied = np.array([[0.0, 0.0], [0.01, 0.0], [1e4, 0.0]]), np.array([[1.0, 0.3], [0.3, 2.0]])

@@ -103,7 +103,10 @@ MISTAKES = {
         "and harmonium-regressor. Name the column to predict with --target.",
     ),
     "no value": ([*HEIGHT, "--k", "2", "--set", "tol"], 'majorant: --set takes name=value; got "tol".'),
-    "wrong value": ([*HEIGHT, "--k", "2", "--set", "max_iter=many"], "majorant: k-means refused: max_iter "),
+    "wrong value": (
+        [*HEIGHT, "--k", "2", "--set", "max_iter=many"],
+        "majorant: k-means refused: --set max_iter must be ",
+    ),
     "parameter twice": ([*HEIGHT, "--set", "tol=1", "--set", "tol=2"], "majorant: --set tol=... is given twice."),
     "empty k": ([*HEIGHT, "--k", ""], "majorant: --k is empty."),
     "empty k with =": ([*HEIGHT, "--k="], "majorant: --k is empty."),
@@ -199,6 +202,11 @@ def test_options_in_place_of_parameters() -> None:
         "or covariance_type=tied": "or --set covariance_type=tied",
         "bs(x, df=4)[1] and kind=b are columns": "bs(x, df=4)[1] and kind=b are columns",
         "are in weights_, means_ and covariances_.": "are in model.majorant.",
+        "are in gating_coef_, and in the report": "are in model.majorant, and in the report",
+        "tol must be at least 0": "--set tol must be at least 0",
+        "X has 2 rows": "the table has 2 rows",
+        "the frame X has gaps": "the frame X has gaps",
+        '"x_" and "X has ": two columns': '"x_" and "X has ": two columns',
         '"n_init" of t.csv': '"n_init" of t.csv',
     }.items():
         assert as_options(said) == told

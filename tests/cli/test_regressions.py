@@ -100,6 +100,25 @@ def test_rows_that_have_the_target_have_a_component(majorant: Majorant, table: p
     assert pl.read_csv("none-p.csv")["component"].is_null().all()
 
 
+@pytest.mark.parametrize("by", [["--target", "grown"], ["--formula", "grown ~ rain"]])
+@pytest.mark.parametrize("wrong", ["inf", "?"])
+def test_a_target_that_cannot_be_used_stops_no_prediction(
+    majorant: Majorant, table: pl.DataFrame, by: list[str], wrong: str
+) -> None:
+    assert majorant("fit", "regression-mixture", "t.csv", *by, "--k", "2", "--out", "run").status == 0
+    new = table.with_columns(
+        grown=pl.when(pl.int_range(80) == 3).then(pl.lit(wrong)).otherwise(pl.col("grown").cast(str))
+    )
+    new.write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
+    assert (answer.status, answer.err) == (0, "")
+    found = pl.read_csv("p.csv")
+    want = load("run/model.majorant").predict(table)
+    np.testing.assert_allclose(found["prediction"].to_numpy(), want)
+    if wrong == "inf":
+        assert found["component"].is_null().to_list() == [i == 3 for i in range(80)]
+
+
 def test_errors_and_gates_are_on_the_screen(majorant: Majorant, table: pl.DataFrame, tmp_path: Path) -> None:
     table.with_columns(soil=pl.int_range(80) % 3).write_csv(tmp_path / "t.csv")
     answer = majorant(*FIT, "--features", "rain", "--gating", "soil", "--k", "2")
@@ -151,7 +170,7 @@ def test_standardised_features_and_weights_reach_fit_and_page(
         ([*FIT, "--features", "rain,grown"], '"grown" cannot be a feature and have another role at once.'),
         ([*FIT[:3], "--target", "place", "--out", "run"], 'column "place" of t.csv is not numeric'),
         ([*FIT, "--k", "81"], "t.csv has 80 usable rows, too few for 81 components."),
-        ([*FIT, "--set", "variance=equal"], "mixture of regressions refused: variance must be"),
+        ([*FIT, "--set", "variance=equal"], "mixture of regressions refused: --set variance must be"),
     ],
 )
 def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str], words: str) -> None:

@@ -103,16 +103,25 @@ def _by_line(estimator: Any, frame: pl.DataFrame, target: pl.Series | None) -> d
         told = [frame[name] for name in formula.response.kinds]
     if not told or not hasattr(estimator, "predict_proba"):
         return columns
-    known = ~np.logical_or.reduce([one.is_null().to_numpy() for one in told])
+    known = np.logical_and.reduce([_is_known(one) for one in told])
     given = () if target is None else (target.filter(known),)
     found = np.empty((0, lines.shape[1]))
     if known.any():
-        found = np.asarray(estimator.predict_proba(frame.filter(known), *given))
+        try:
+            found = np.asarray(estimator.predict_proba(frame.filter(known), *given))
+        except (ValueError, TypeError):  # predictions stand without y, so one that the model cannot have is not used
+            return columns
     for name, values in _by_probability("component", found).items():
         of_all = np.full(len(lines), np.nan)
         of_all[known] = values
         columns[name] = pl.Series(of_all, nan_to_null=True).cast(pl.Int64 if name == "component" else pl.Float64)
     return columns
+
+
+def _is_known(column: pl.Series) -> NDArray[np.bool_]:
+    """Return where there is a value, and of numbers a finite one."""
+    is_known = column.is_not_null().to_numpy()
+    return is_known & column.is_finite().fill_null(False).to_numpy() if column.dtype.is_float() else is_known
 
 
 def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:

@@ -18,7 +18,8 @@ _OPTIONS |= {"sample_weight": "--weights", "random_state": "--random-state", "co
 _SETTING = re.compile(
     r"""(?<![\w"'-])(?<!--set )(?<!--vary )([a-z]\w*)(=(?:(["']?)([\w+-](?:[\w.+-]*[\w+-])?)\3)?)?(?![\w"'(={[])"""
 )
-_ESTIMATE = r"\b(?:cluster_centers|weights|means|covariances|coef|transitions|level)_\b"
+_ATTRIBUTE = r"[a-z][a-z_]*_"
+_ATTRIBUTES = re.compile(rf"(?<![\w\"']){_ATTRIBUTE}(?:(?:, | and ){_ATTRIBUTE})*(?![\w\"'])")
 
 
 class CommandError(Exception):
@@ -71,16 +72,14 @@ def as_options(text: str) -> str:
     def as_option(found: re.Match[str]) -> str:
         name, equals, _, value = found.groups()
         is_known = name in _OPTIONS or name in parameters
-        if not is_known or not (equals or "_" in name) or re.search(r"\w\([^()]*$", text[: found.start()]):
+        is_told = equals or "_" in name or text.startswith(" must be", found.end())
+        if not is_known or not is_told or re.search(r"\w\([^()]*$", text[: found.start()]):
             return found[0]
         option = "--k" if name in sizes else _OPTIONS.get(name, f"--set {name}")
         return option if not value else f"{option}{'=' if option.startswith('--set') else ' '}{value}"
 
-    said = _SETTING.sub(as_option, text).replace("X has ", "the table has ")
-    said = re.sub(r"\bare in [a-z]\w*_(?=[,.])", "are in model.majorant", said)
-    return re.sub(
-        _ESTIMATE, "model.majorant", re.sub(rf"{_ESTIMATE}(?:(?:, | and ){_ESTIMATE})+", "model.majorant", said)
-    )
+    said = re.sub(r"(?<!\w )(?<![\"'])\bX has ", "the table has ", _SETTING.sub(as_option, text))
+    return _ATTRIBUTES.sub("model.majorant", said)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -118,6 +118,7 @@ class Gaussian:
         self, mixture: engine.Mixture, data: Chunks, theta: Parameters[Any, Any], *, tol: float, max_iter: int
     ) -> Ends[Any]:
         """Run EM in compiled code where rows are one block; of the statistics only masses are returned."""
+        max_iter = min(max_iter, LONGEST_RUN)
         if mixture.beta != 1.0 or data.n_blocks > 1 or self.added is not None:
             return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
         block = next(iter(data.source.blocks()))
@@ -230,3 +231,5 @@ class Gaussian:
 
 PLAIN_RUN = 5
 """Steps of a run that is too short to be extrapolated."""
+LONGEST_RUN = 1 << 16
+"""Most steps of a run in compiled code, whose path is preallocated."""

@@ -155,14 +155,14 @@ def components_block(
         values = model._of_each(name, getattr(model, f"{name}_")).reshape(k, -1)
         if name in left_out:
             continue
-        entries = entries_of(model, name, values.shape[1])
+        n_numbers, entries = values.shape[1], entries_of(model, name, values.shape[1])
         told = [j for j in range(len(entries)) if not _is_rest(entries, j)]
         values, entries = values[:, told], [entries[j] for j in told]
         width, title = len(told), GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
         is_long = width > MOST_SHOWN
         if k > MOST_SHOWN or (is_long and name not in scales and not name.endswith("probabilities")):
             tables.append(
-                f"{counted(width, 'number')} of each {part} are in {name}_, and in the report's table of estimates."
+                f"{counted(n_numbers, 'number')} of each {part} are in {name}_, and in the report's table of estimates."
             )
             continue
         spread = np.ptp(values, axis=0) / (scales[name][told] if name in scales else 1.0)

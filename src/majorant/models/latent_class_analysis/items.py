@@ -85,8 +85,9 @@ class Items:
                 verb = "has the level" if len(own) == 1 else "has the levels"
                 said.append(f"No row {verb} {levels} of item {name!r}: left out.")
         said += [
-            f"Exactly one of the items {few_of([*map(repr, group)])} is 1 in every row. Items are taken to be "
-            "independent within a class: give one categorical item in their place, or too many classes seem needed."
+            f"Exactly one of the items {few_of([*map(repr, group)])} is 1 in every row that has them. Items are taken "
+            "to be independent within a class: give one categorical item in their place, or too many classes seem "
+            "needed."
             for group in self.one_hot
         ]
         return said
@@ -167,18 +168,23 @@ def _one_hot(bits: Mapping[str, Array]) -> tuple[tuple[str, ...], ...]:
     if len(bits) < 2:
         return ()
     names, table = list(bits), np.column_stack(list(bits.values()))
-    there = np.nan_to_num(table)
-    meet = there.T @ there > 0
-    groups, free = [], set(range(len(names)))
+    ones = np.nan_to_num(table)
+    meet, count, n_whole = ones.T @ ones > 0, ones.sum(axis=0), (~np.isnan(table).any(axis=1)).sum()
+    groups, free = [], np.ones(len(names), dtype=np.bool_)
     for first in range(len(names)):
-        group: list[int] = []
-        for j in range(first, len(names)):
-            if j in free and (group or j == first) and not meet[j, group].any():
-                group.append(j)
+        group, beside = [first], free & ~meet[first]
+        beside[: first + 1] = False
+        if not free[first] or count[first] + count[beside].sum() < n_whole:  # together they are 1 in too few rows
+            continue
+        while beside.any():
+            group.append(int(beside.argmax()))
+            beside &= ~meet[group[-1]]
+            beside[group[-1]] = False
         sums = table[:, group].sum(axis=1)
-        if len(group) > 1 and (sums[~np.isnan(sums)] == 1).all():
+        known = sums[~np.isnan(sums)]
+        if len(group) > 1 and len(known) and (known == 1).all():
             groups.append(tuple(names[j] for j in group))
-            free -= set(group)
+            free[group] = False
     return tuple(groups)
 
 
