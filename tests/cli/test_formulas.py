@@ -211,7 +211,7 @@ def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: P
         ([*FIT, "--formula", "y ~ x", "--standardise"], 'Write scale() in --formula: "y ~ scale(x)".'),
         ([*FIT, "--groups", "site"], "predicts a column: name it with --target."),
         ([*FIT, "--target", "y", "--groups", "sit"], 'no column "sit" in t.csv. Did you mean "site"?'),
-        ([*FIT, "--target", "y", "--family", "poison"], "refused: family must be one of"),
+        ([*FIT, "--target", "y", "--family", "poison"], "refused: --family must be one of"),
         ([*FIT, "--target", "y", "--trials", "days"], "--trials goes with --family binomial; got --family gaussian"),
         ([*FIT, "--target", "y", "--offset", "kind"], "offset must be one number per row"),
         (
