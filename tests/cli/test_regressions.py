@@ -115,8 +115,9 @@ def test_a_target_that_cannot_be_used_stops_no_prediction(
     found = pl.read_csv("p.csv")
     want = load("run/model.majorant").predict(table)
     np.testing.assert_allclose(found["prediction"].to_numpy(), want)
-    if wrong == "inf":
-        assert found["component"].is_null().to_list() == [i == 3 for i in range(80)]
+    is_text = wrong == "?" and by[0] == "--formula"
+    assert found["component"].is_null().to_list() == [is_text or i == 3 for i in range(80)]
+    assert ("No component of these rows is told: " in answer.out) == is_text
 
 
 def test_errors_and_gates_are_on_the_screen(majorant: Majorant, table: pl.DataFrame, tmp_path: Path) -> None:

@@ -109,7 +109,13 @@ def test_frozen() -> None:
 )
 def test_printed_numbers_are_still_proved(objective: float, share: float) -> None:
     made = Certificate(objective * share, objective, "any")
-    if made.proved or not math.isfinite(made.gap):
+    if not math.isfinite(made.gap):
+        return
+    if made.proved:
+        more = re.search(r"lower by more than (\S+) %", made.sentence)
+        assert (more is None) == (made.difference == 0)
+        gap = (Decimal(made.objective) - Decimal(made.bound)) / Decimal(made.bound) * 100
+        assert more is None or Decimal(more.group(1)) >= gap
         return
     printed = re.search(r"below (\S+);", made.sentence)
     assert printed is not None
@@ -131,7 +137,12 @@ def test_no_bound_is_shown_beyond_what_was_reached(sense: Any, away: float) -> N
 @given(objective=st.floats(-1e9, 1e9), room=st.floats(0.0, 1e6))
 def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
     made = Certificate(objective + room, objective, "any", "log-likelihood", "max", unit="log units")
-    if made.proved or not math.isfinite(made.gap):
+    if not math.isfinite(made.difference):
+        return
+    if made.proved:
+        more = re.search(r"higher by more than (\S+) log units", made.sentence)
+        assert (more is None) == (made.difference == 0)
+        assert more is None or Decimal(more.group(1)) >= Decimal(made.bound) - Decimal(made.objective)
         return
     printed = re.search(r"above (\S+);", made.sentence)
     assert printed is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -109,8 +110,9 @@ def _by_line(estimator: Any, frame: pl.DataFrame, target: pl.Series | None) -> d
     if known.any():
         try:
             found = np.asarray(estimator.predict_proba(frame.filter(known), *given))
-        except (ValueError, TypeError):  # predictions stand without y, so one that the model cannot have is not used
-            return columns
+        except (ValueError, TypeError) as error:  # predictions stand without y
+            warnings.warn(f"No component of these rows is told: {error}", UserWarning, stacklevel=2)
+            known[:] = False
     for name, values in _by_probability("component", found).items():
         of_all = np.full(len(lines), np.nan)
         of_all[known] = values

@@ -68,7 +68,7 @@ class Side:
         formula = getattr(self.estimator, "formula_", None)
         of_every_model = {
             "table": self.recipe.checksum,
-            "target": columns.target if formula is None else formula.text.partition("~")[0].strip(" `"),
+            "target": columns.target if formula is None else ", ".join(formula.response.names),
             "weights": columns.weights,
         }
         if card_of(self.estimator).kind == "regression":  # whose likelihood is of the target, whatever explains it

@@ -14,7 +14,7 @@ from majorant.cli.assignments import assigned, assigned_rows
 from majorant.cli.beside import beside, kept_columns
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Columns, Matrix, is_numeric
+from majorant.cli.matrix import Columns, Matrix
 from majorant.cli.messages import heard
 from majorant.cli.parts import read_parts, writing_parts
 from majorant.cli.rows import matrix_for
@@ -115,9 +115,10 @@ def _predicted(
         _check_columns(table, columns)
         matrix = matrix_for(estimator, table, columns, drop_missing, leaves_out=drop_missing, is_new=True)
     frame = matrix.as_seen(columns, recipe.standardisation)
-    name, there = recipe.columns.target, table.frame.columns
-    target = table.frame[name][matrix.rows - 1] if name in there and is_numeric(table.frame[name]) else None
-    with refusals(card_of(estimator)):
+    card, name, target = card_of(estimator), recipe.columns.target, None
+    if card.kind == "regression" and name in table.frame.columns:
+        target = table.frame[name][matrix.rows - 1].cast(pl.Float64, strict=False)
+    with refusals(card):
         found = assigned_rows(estimator, frame, matrix, True, before, target)
     return found, matrix.n_left_out, lost, said, recipe.n_far(matrix.values)
 

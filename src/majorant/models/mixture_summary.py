@@ -66,8 +66,10 @@ def mixture_summary(
 
 def zero_rates(model: Any) -> list[str]:
     """Return which components have no events at all: a rate of zero is an estimate without an error."""
-    said = []
-    for name in (name for name in model.estimate_names_ * model.regular_ if name.endswith("rates")):
+    said: list[str] = []
+    if not model.regular_:
+        return said
+    for name in (name for name in model.estimate_names_ if name.endswith("rates")):
         values = np.asarray(getattr(model, f"{name}_"))
         entries = heads_of(model, entries_of(model, name, values.shape[1]))
         none = [f"{entries[j]} in {card_of(model).part} {i + 1}" for i, j in np.argwhere(values < NO_EVENTS)]
