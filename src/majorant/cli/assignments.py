@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from majorant._validation import levels_to_user
 from majorant.cli.bags import by_bag
 from majorant.cli.matrix import Matrix
 from majorant.registry import card_of
@@ -111,7 +112,7 @@ def _by_line(estimator: Any, frame: pl.DataFrame, target: pl.Series | None) -> d
         try:
             found = np.asarray(estimator.predict_proba(frame.filter(known), *given))
         except (ValueError, TypeError) as error:  # predictions stand without y
-            warnings.warn(f"No component of these rows is told: {error}", UserWarning, stacklevel=2)
+            warnings.warn(f"No component of these rows is told: {error}", UserWarning, stacklevel=levels_to_user())
             known[:] = False
     for name, values in _by_probability("component", found).items():
         of_all = np.full(len(lines), np.nan)
