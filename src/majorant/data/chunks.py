@@ -261,7 +261,7 @@ class _Part(OfSource):
     def n_units(self) -> int:
         return int(self.mask.sum())
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         return float(sum(block.weight for block in self.blocks()))
 

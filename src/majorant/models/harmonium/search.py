@@ -239,7 +239,10 @@ class Search:
         if not folds:
             return unchosen
         searches, mosts = zip(*(self.on_fold(training) for training, _ in folds), strict=True)
-        held = [replace(testing, centre=s.problem.centre) for s, (_, testing) in zip(searches, folds, strict=True)]
+        held = [
+            self.groups(replace(testing, centre=s.problem.centre))
+            for s, (_, testing) in zip(searches, folds, strict=True)
+        ]
         fresh = [search.begin(0) for search in searches]
         at: list[Parameters] = []
         path: list[dict[str, float]] = []
@@ -308,12 +311,17 @@ class Search:
         """Whether penalties are compared by the loss of a target."""
         return self.problem.loss is not None or self.problem.layout.has_label
 
-    def held_out(self, testing: PseudoLikelihood, at: Parameters) -> Array:
+    def groups(self, testing: PseudoLikelihood) -> list[PseudoLikelihood]:
+        """Return the groups of held-out rows that losses are told of; all rows as one where there is a target."""
+        if self.by_target:
+            return [testing]
+        masks = [[np.arange(p.data.n_units) % GROUPS == group for p in testing.parts] for group in range(GROUPS)]
+        return [group for group in map(testing.of, masks) if group.parts]
+
+    def held_out(self, groups: Sequence[PseudoLikelihood], at: Parameters) -> Array:
         """Return weights and losses that penalties are compared by: of rows where there is a target, or of groups."""
         if self.by_target:
-            return testing.target_losses(at)
-        masks = [[np.arange(p.data.n_units) % GROUPS == group for p in testing.parts] for group in range(GROUPS)]
-        groups = [group for group in map(testing.of, masks) if group.parts]
+            return np.concatenate([group.target_losses(at) for group in groups])
         if self.annotation is not None:
             told = np.array([self.annotation.loss(group, at) for group in groups])
             return told[told[:, 0] > 0] if told[:, 0].any() else np.array([[1.0, np.nan]])
