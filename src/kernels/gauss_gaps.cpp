@@ -158,32 +158,35 @@ GaussTotals prior_pass(int64_t k, const double* weights, double mass, double bet
 }  // namespace
 
 template <>
-bool gauss_gaps(int64_t n, const double* x, const double* w, const GaussMixture& g, double beta, double* moments,
-                GaussTotals* totals) {
-    const int64_t k = g.k, d = g.d, width = 2 + d + second_moments(d, g.type);
-    const bool matrix = g.type == Covariance::full || g.type == Covariance::tied;
+void gauss_gaps(int64_t n, const double* x, const double* w, int64_t runs, const GaussMixture* mixtures, double beta,
+                double* moments, GaussTotals* totals, bool* done) {
+    const int64_t k = mixtures->k, d = mixtures->d, width = 2 + d + second_moments(d, mixtures->type);
+    const Covariance type = mixtures->type;
+    const bool matrix = type == Covariance::full || type == Covariance::tied;
     const double unit = largest(n, w);
-    std::fill_n(moments, k * width, 0.0);
-    std::vector<double> whole(k), parts, covariances, factors(covariance_size(k, d, g.type)), means, constants(k), offsets(k);
-    if (gauss_factor(k, d, g.type, g.covariances, factors.data(), whole.data()) >= 0) return false;
+    std::fill_n(moments, runs * k * width, 0.0);
+    std::vector<double> whole(runs * k), parts, covariances, factors(covariance_size(k, d, type)), means, constants(k), offsets(k);
+    for (int64_t r = 0; r < runs; r++)
+        done[r] = gauss_factor(k, d, type, mixtures[r].covariances, factors.data(), whole.data() + r * k) < 0;
     std::vector<double> rows, weights;
     std::vector<int64_t> there, gone;
     std::vector<std::unique_ptr<GaussTile<double>>> tiles(d + 1);  // by how many columns are observed
     const Patterns found = patterns(n, d, x);
-    auto complete = [&] {
-        const int64_t p = there.size(), own = 1 + p + second_moments(p, g.type);
+    auto complete = [&](int64_t r) {
+        const GaussMixture& g = mixtures[r];
+        const int64_t p = there.size(), own = 1 + p + second_moments(p, type);
         Completion completion(g, there, gone);
         for (int64_t j = 0; j < k; j++) {
             const double* observed = parts.data() + j * own;
-            double* out = moments + j * width;
+            double* out = moments + (r * k + j) * width;
             if (matrix) {
-                const int64_t at = g.type == Covariance::full ? j : 0;
+                const int64_t at = type == Covariance::full ? j : 0;
                 if (at == j) completion.regress(g.covariances + at * d * d, factors.data() + at * p * p);
                 completion.add_matrix(observed, out);
             } else {
                 completion.add_variances(j, observed, out);
             }
-            out[width - 1] -= observed[0] * (0.5 * double(gone.size()) + whole[j] - constants[j]);
+            out[width - 1] -= observed[0] * (0.5 * double(gone.size()) + whole[r * k + j] - constants[j]);
         }
     };
     for (size_t pattern = 0; pattern < found.missing.size(); pattern++) {
@@ -191,50 +194,53 @@ bool gauss_gaps(int64_t n, const double* x, const double* w, const GaussMixture&
         gone.clear();
         for (int64_t l = 0; l < d; l++) (found.missing[pattern] >> l & 1 ? gone : there).push_back(l);
         const int64_t p = there.size(), begin = found.first[pattern], count = found.first[pattern + 1] - begin;
-        const int64_t own = 1 + p + second_moments(p, g.type);
-        parts.assign(k * own, 0.0);
-        if (p == 0) {  // nothing is known of these rows but how many they are
-            double mass = 0.0;
-            for (int64_t i = begin; i < begin + count; i++) mass += w ? w[found.rows[i]] : 1.0;
-            const GaussTotals part = prior_pass(k, g.weights, mass, beta, own, parts.data());
-            totals->free += part.free;
-            totals->entropy += part.entropy;
-            std::fill(constants.begin(), constants.end(), 0.0);
-            factors.clear();
-            complete();
-            continue;
-        }
-        take_columns(g, there, covariances);
-        factors.resize(covariances.size());
-        if (gauss_factor(k, p, g.type, covariances.data(), factors.data(), constants.data()) >= 0) return false;
-        means.resize(k * p);
+        const int64_t own = 1 + p + second_moments(p, type);
+        double mass = 0.0;
         rows.resize(count * p);
         weights.resize(w ? count : 0);
-        for (int64_t j = 0; j < k; j++) {
-            offsets[j] = g.weights[j] > 0 ? constants[j] - std::log(g.weights[j]) : infinity<double>;
-            for (int64_t o = 0; o < p; o++) means[j * p + o] = g.means[j * d + there[o]];
-        }
         for (int64_t i = 0; i < count; i++) {
             const int64_t row = found.rows[begin + i];
             for (int64_t o = 0; o < p; o++) rows[i * p + o] = double(x[row * d + there[o]]);
             if (w) weights[i] = w[row];
+            mass += w ? w[row] : 1.0;
         }
-        if (!tiles[p]) tiles[p] = std::make_unique<GaussTile<double>>(k, p, g.type);
-        GaussTile<double>& tile = *tiles[p];
-        tile.set({k, p, g.type, means.data(), factors.data(), offsets.data()});
-        const GaussTotals part = add_pass<double>(count, rows.data(), w ? weights.data() : nullptr, unit, beta, tile,
-                                                  parts.data(), nullptr, nullptr);
-        totals->free += part.free;
-        totals->entropy += part.entropy;
-        complete();
+        for (int64_t r = 0; r < runs; r++) {
+            if (!done[r]) continue;
+            const GaussMixture& g = mixtures[r];
+            parts.assign(k * own, 0.0);
+            GaussTotals part;
+            if (p == 0) {  // nothing is known of these rows but how many they are
+                part = prior_pass(k, g.weights, mass, beta, own, parts.data());
+                std::fill(constants.begin(), constants.end(), 0.0);
+                factors.clear();
+            } else {
+                take_columns(g, there, covariances);
+                factors.resize(covariances.size());
+                done[r] = gauss_factor(k, p, type, covariances.data(), factors.data(), constants.data()) < 0;
+                if (!done[r]) continue;
+                means.resize(k * p);
+                for (int64_t j = 0; j < k; j++) {
+                    offsets[j] = g.weights[j] > 0 ? constants[j] - std::log(g.weights[j]) : infinity<double>;
+                    for (int64_t o = 0; o < p; o++) means[j * p + o] = g.means[j * d + there[o]];
+                }
+                if (!tiles[p]) tiles[p] = std::make_unique<GaussTile<double>>(k, p, type);
+                tiles[p]->set({k, p, type, means.data(), factors.data(), offsets.data()});
+                part = add_pass<double>(count, rows.data(), w ? weights.data() : nullptr, unit, beta, *tiles[p], parts.data(),
+                                        nullptr, nullptr);
+            }
+            totals[r].free += part.free;
+            totals[r].entropy += part.entropy;
+            complete(r);
+        }
     }
-    return true;
+    for (int64_t r = 0; r < runs; r++)
+        if (!done[r]) std::fill_n(moments + r * k * width, k * width, 0.0);
 }
 
 template <>
-bool gauss_gaps(int64_t n, const float* x, const double* w, const GaussMixture& g, double beta, double* moments,
-                GaussTotals* totals) {
-    return gauss_gaps(n, std::vector<double>(x, x + n * g.d).data(), w, g, beta, moments, totals);
+void gauss_gaps(int64_t n, const float* x, const double* w, int64_t runs, const GaussMixture* mixtures, double beta,
+                double* moments, GaussTotals* totals, bool* done) {
+    gauss_gaps(n, std::vector<double>(x, x + n * mixtures->d).data(), w, runs, mixtures, beta, moments, totals, done);
 }
 
 }  // namespace majorant::MAJORANT_ISA

@@ -221,8 +221,8 @@ using GatePass = void (*)(const Gate& gate, int64_t runs, const double* coef, co
 // entropies of its missing entries: (k, 2 + d + second moments). False where a covariance is
 // singular.
 template <class T>
-using GaussGaps = bool (*)(int64_t n, const T* x, const double* w, const GaussMixture& mixture, double beta, double* moments,
-                           GaussTotals* totals);
+using GaussGaps = void (*)(int64_t n, const T* x, const double* w, int64_t runs, const GaussMixture* mixtures, double beta,
+                           double* moments, GaussTotals* totals, bool* done);
 
 struct Kernels {
     const char* isa;

@@ -46,7 +46,8 @@ def gauss_gaps(
     covariance_type: int,
     beta: float,
     moments: Array,
-) -> tuple[bool, float, float]: ...
+    totals: Array,
+) -> None: ...
 def gauss_moments(x: Array, w: Array | None, means: Array, q: Array, covariance_type: int, out: Array) -> None: ...
 def softmax_pass(
     x: Array,

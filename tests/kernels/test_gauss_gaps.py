@@ -24,10 +24,11 @@ def random_mixture(k: int, d: int, covariance_type: CovarianceType, draws: np.ra
 
 def passed(x: NDArray[np.floating], w: Array | None, mixture: Mixture, beta: float = 1.0) -> tuple[bool, float, Array]:
     kind, d = mixture.covariance, mixture.n_features
-    out = np.empty((mixture.n_components, 2 + d + kind.n_second(d)))
-    covariances = np.ascontiguousarray(mixture.covariances).ravel()
-    done, free, _ = _kernels.gauss_gaps(x, w, mixture.weights, mixture.means, covariances, kind.code, beta, out)
-    return done, free, out
+    out, totals = np.empty((1, mixture.n_components, 2 + d + kind.n_second(d))), np.empty((1, 2))
+    covariances = np.ascontiguousarray(mixture.covariances).reshape(1, -1)
+    own = mixture.weights[None], mixture.means[None], covariances
+    _kernels.gauss_gaps(x, w, *own, kind.code, beta, out, totals)
+    return bool(np.isfinite(totals[0, 0])), float(totals[0, 0]), out[0]
 
 
 def by_rows(x: Array, w: Array, mixture: Mixture) -> tuple[float, Array]:
@@ -101,13 +102,40 @@ def test_singular_covariances_are_left_to_others() -> None:
     assert not passed(np.zeros((5, 3)), None, flat)[0]
 
 
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_runs_are_passes_of_their_own(covariance_type: CovarianceType) -> None:
+    """Each to the last bit, also beside one whose covariance is singular."""
+    draws = np.random.default_rng(2)
+    x, w = draws.normal(size=(60, 4)), draws.uniform(0.2, 3.0, 60)
+    x[draws.random(x.shape) < 0.3] = np.nan
+    x[7] = np.nan
+    mixtures = [random_mixture(3, 4, covariance_type, draws) for _ in range(3)]
+    mixtures[1] = Mixture(mixtures[1].weights, mixtures[1].means, 0.0 * mixtures[1].covariances, covariance_type)
+    kind = COVARIANCES[covariance_type]
+    out, totals = np.empty((3, 3, 2 + 4 + kind.n_second(4))), np.empty((3, 2))
+    weights, means, covariances = (
+        np.stack([getattr(one, name) for one in mixtures]) for name in ("weights", "means", "covariances")
+    )
+    _kernels.gauss_gaps(x, w, weights, means, covariances.reshape(3, -1), kind.code, 1.0, out, totals)
+    for own, total, mixture in zip(out, totals, mixtures, strict=True):
+        done, free, moments = passed(x, w, mixture)
+        assert total[0] == free and done == np.isfinite(free)
+        np.testing.assert_array_equal(own, moments)
+    assert np.isinf(totals[1, 0]) and not out[1].any()
+
+
 def test_wrong_sizes_are_refused() -> None:
     mixture, x = random_mixture(2, 3, "full", np.random.default_rng(0)), np.zeros((5, 3))
-    out = np.empty((2, 2 + 3 + COVARIANCES["full"].n_second(3)))
-    covariances = mixture.covariances.ravel()
-    for wrong in ((np.zeros((5, 2)), covariances, out), (x, covariances[1:], out), (x, covariances, out[:, 1:].copy())):
+    out, totals = np.empty((1, 2, 2 + 3 + COVARIANCES["full"].n_second(3))), np.empty((1, 2))
+    weights, means, covariances = mixture.weights[None], mixture.means[None], mixture.covariances.reshape(1, -1)
+    for rows, own, sums, ends in (
+        (np.zeros((5, 2)), covariances, out, totals),
+        (x, covariances[:, 1:].copy(), out, totals),
+        (x, covariances, out[:, :, 1:].copy(), totals),
+        (x, covariances, out, totals[:, 1:].copy()),
+        (x, np.repeat(covariances, 2, axis=0), out, totals),
+    ):
         with pytest.raises(ValueError, match=r"must|do not fit"):
-            _kernels.gauss_gaps(wrong[0], None, mixture.weights, mixture.means, wrong[1], 0, 1.0, wrong[2])
-    wide = np.zeros((5, 65))
+            _kernels.gauss_gaps(rows, None, weights, means, own, 0, 1.0, sums, ends)
     with pytest.raises(ValueError, match="1 to 64 columns"):
-        _kernels.gauss_gaps(wide, None, mixture.weights, np.zeros((2, 65)), covariances, 0, 1.0, out)
+        _kernels.gauss_gaps(np.zeros((5, 65)), None, weights, np.zeros((1, 2, 65)), covariances, 0, 1.0, out, totals)

@@ -107,18 +107,16 @@ class GaussianGaps:
             return None if whole is None else (*whole[:3], np.concatenate([whole[3], np.zeros((runs, k, 1))], axis=2))
         if x.shape[1] > MOST_COLUMNS:
             return None
-        x, weights = np.ascontiguousarray(x), np.exp(log_weights)
-        free, entropy, sums = np.empty(runs), np.empty(runs), np.empty((runs, k, self.width))
-        for run in range(runs):
-            own = self.in_rows(theta, run, k)
-            at = weights[run], np.ascontiguousarray(own.means), np.ascontiguousarray(own.covariances).ravel()
-            is_done, free[run], entropy[run] = _kernels.gauss_gaps(
-                x, rows.weights, *at, own.covariance.code, beta, sums[run]
-            )
-            if not is_done and self.model.floor == 0:
-                return None
-            if not is_done:  # what the floor holds is rounded away in the units of the rows
-                free[run], entropy[run], sums[run] = np.inf, 0.0, 0.0
+        means, covariances, totals = theta.means, theta.covariances, np.empty((runs, 2))
+        if self.coordinates is not None:
+            means, covariances = in_rows(means, covariances, self.kind, self.coordinates)
+        sums = np.empty((runs, k, self.width))
+        own = np.ascontiguousarray(means), np.ascontiguousarray(covariances).reshape(runs, -1)
+        at = np.exp(log_weights), *own, self.kind.code, beta, sums, totals
+        _kernels.gauss_gaps(np.ascontiguousarray(x), rows.weights, *at)
+        free, entropy = totals.T  # infinite where what the floor holds is rounded away in the units of the rows
+        if self.model.floor == 0 and not np.isfinite(free).all():
+            return None
         return free + self.volume * rows.weight, entropy, sums[:, :, 0], sums
 
     def _parts(
@@ -239,10 +237,14 @@ def joined_components(mixtures: list[Mixture]) -> Mixture:
 
 def mixture_in_rows(mixture: Mixture, coordinates: Coordinates) -> Mixture:
     """Return a mixture in coordinates as one of the rows, with the little variance that still directions are given."""
-    back, kind = coordinates.back, mixture.covariance
-    means = coordinates.centre + times(mixture.means, back)
-    covariances = kind.mapped(mixture.covariances, back) + kind.beside(coordinates.still)
-    return Mixture(mixture.weights, means, covariances, mixture.covariance_type)
+    moved = in_rows(mixture.means, mixture.covariances, mixture.covariance, coordinates)
+    return Mixture(mixture.weights, *moved, mixture.covariance_type)
+
+
+def in_rows(means: Array, covariances: Array, kind: Covariance, coordinates: Coordinates) -> tuple[Array, Array]:
+    """Return means and covariances in coordinates as those of the rows; those of many runs too."""
+    back = coordinates.back
+    return coordinates.centre + times(means, back), kind.mapped(covariances, back) + kind.beside(coordinates.still)
 
 
 def condition(mixture: Mixture) -> float:

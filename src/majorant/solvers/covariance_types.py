@@ -347,5 +347,6 @@ COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spheric
 def times(x: Array, matrix: Any) -> Array:
     """Multiply rows by a matrix, sparse or not; each row's result is independent of its position, unlike BLAS."""
     if sparse.issparse(matrix):
-        return np.ascontiguousarray(x @ matrix)
+        flat = x.reshape(int(np.prod(x.shape[:-1])), x.shape[-1])
+        return np.ascontiguousarray(flat @ matrix).reshape(*x.shape[:-1], matrix.shape[1])
     return np.asarray(np.einsum("...j,jk->...k", x, matrix))
