@@ -2,23 +2,84 @@
 
 from __future__ import annotations
 
+import copy
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from majorant._numbers import briefly
 
+_MOST_ROWS_SHOWN = 200
+
 
 def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
-    """Return a data frame of the given columns: pandas if it is installed, otherwise polars."""
-    for library in ("pandas", "polars"):
+    """Return a data frame of the given columns: pandas if it is installed, otherwise polars.
+
+    It shows every column, and up to 200 rows, on a terminal and in notebooks.
+    """
+    for library, shown_whole in (("pandas", _whole_pandas), ("polars", _whole_polars)):
         if find_spec(library) is not None:
-            return nw.from_dict({k: list(v) for k, v in columns.items()}, backend=library).to_native()
+            return shown_whole()({name: list(values) for name, values in columns.items()})
     raise ImportError('a data frame needs pandas or polars: pip install "majorant[cli]"')
+
+
+@cache
+def _whole_pandas() -> Any:
+    """Return the class of data frames of pandas that show every column; files of them are of pandas itself."""
+    import pandas
+
+    def whole() -> Any:
+        shown = {"max_rows": _MOST_ROWS_SHOWN, "max_columns": None, "max_colwidth": None, "precision": 4}
+        shown["width"] = shutil.get_terminal_size((120, 24)).columns  # of a file: 120
+        return pandas.option_context(*(x for name, value in shown.items() for x in (f"display.{name}", value)))
+
+    class DataFrame(pandas.DataFrame):  # type: ignore[misc]
+        @property
+        def _constructor(self) -> Any:
+            return DataFrame
+
+        def __repr__(self) -> str:
+            with whole():
+                return str(super().__repr__())
+
+        def _repr_html_(self) -> Any:
+            with whole():
+                return super()._repr_html_()
+
+        def __reduce__(self) -> Any:
+            return copy.copy, (pandas.DataFrame(self),)
+
+    return DataFrame
+
+
+@cache
+def _whole_polars() -> Any:
+    """Return the class of data frames of polars that show every column; files of them are of polars itself."""
+    import polars
+
+    def whole() -> Any:
+        return polars.Config(tbl_rows=_MOST_ROWS_SHOWN, tbl_cols=-1, tbl_width_chars=-1, fmt_str_lengths=100)
+
+    class DataFrame(polars.DataFrame):
+        def __str__(self) -> str:
+            with whole():
+                return super().__str__()
+
+        __repr__ = __str__
+
+        def _repr_html_(self, **options: Any) -> str:
+            with whole():
+                return super()._repr_html_(**options)
+
+        def __reduce__(self) -> Any:
+            return copy.copy, (polars.DataFrame(self),)
+
+    return DataFrame
 
 
 def unlike_formula(text: str) -> str:
