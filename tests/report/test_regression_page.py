@@ -482,6 +482,26 @@ def test_the_page_warns_of_what_the_screen_does() -> None:
     assert lines.separated_.startswith("Gating by side: right against left separates")
 
 
+@pytest.mark.parametrize("role", ["gating", "groups"])
+def test_lines_are_drawn_whatever_the_weights_depend_on(role: str) -> None:
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame({"x": draws.normal(size=160), "gating": draws.normal(size=160), "groups": np.arange(160) // 4})
+    steep = draws.normal(size=160) < table["gating"] if role == "gating" else table["groups"] % 2 == 0
+    table["y"] = np.where(steep, 2 * table["x"], 1 - table["x"]) + 0.4 * draws.normal(size=160)
+    model = mj.RegressionMixture.from_formula("y ~ x", table, **{role: role}, random_state=0)
+    page = model.report(table)
+    assert sections_of(page.html)[:5] == ["components", "fit", "residuals", "quantiles", "separation"]
+    shown = measured(_run_of_design(model, table))
+    q = model.predict_proba(table)
+    np.testing.assert_allclose(shown.fitted.responsibilities, q, atol=1e-9)
+    colours = lines.drawn_of(shown, shown.fitted, 10_000)
+    np.testing.assert_array_equal(np.bincount(colours.labels), np.bincount(q.argmax(axis=1)))
+    ends = np.quantile(table["x"], [0, 1])
+    np.testing.assert_allclose(colours.ends, np.outer(ends, model.coef_[:, 0]) + model.intercept_, atol=1e-9)
+    noise = sum(q[:, j] @ (table["y"] - shown.lines.fits(shown.run.X)[:, j]) ** 2 for j in range(2))
+    assert noise == pytest.approx(q.sum(axis=0) @ model.scale_**2, rel=1e-4)
+
+
 def test_a_column_of_0_and_1_is_no_slope() -> None:
     draws = np.random.default_rng(0)
     table = pd.DataFrame({"x": draws.normal(size=120), "old": np.arange(120) % 2})

@@ -164,16 +164,19 @@ class Regression(Memberships):
 
     @cached_property
     def has_lines(self) -> bool:
-        """Whether components are lines with normal noise and rows are independent, so that lines are drawn.
+        """Whether components are lines with normal noise, so that lines are drawn.
 
-        Not so for other families, with groups or gating, and where a formula makes several features of one column,
-        such as x and its square.
+        Not so for other families, and where a formula makes several features of one column, such as x and its square.
         """
         model = self.run.estimator
         formula = getattr(model, "formula_", None)
         has_offset = formula is not None and "offset" in formula.roles
-        given = self.has_groups or self.has_gating or has_offset or self.is_curved
-        return self.response.has_normal_noise and model.trim == 0 and not given
+        return self.response.has_normal_noise and model.trim == 0 and not (has_offset or self.is_curved)
+
+    @property
+    def is_of_lines_alone(self) -> bool:
+        """Whether lines and one weight of each are the whole model: no groups, no gating."""
+        return self.has_lines and not (self.has_groups or self.has_gating)
 
     @property
     def is_curved(self) -> bool:
@@ -233,7 +236,7 @@ class Regression(Memberships):
 
     @cached_property
     def responsibilities(self) -> Array:
-        if not self.has_lines:
+        if not self.is_of_lines_alone:
             return np.asarray(self.run.estimator.responsibilities_, dtype=np.float64)
         return self.lines.responsibilities(self.run.X, self.y)
 
@@ -303,6 +306,12 @@ class Regression(Memberships):
         at = np.array([self.main_values.min(), self.main_values.max()])
         return at, lines.along(self.main_feature, np.array([seen.min(), seen.max()]), self.means)
 
+    @property
+    def fitted(self) -> Optimum:
+        """The fit itself."""
+        reached = self._reached(self.objective)
+        return Optimum(self.objective, self.lines, self.responsibilities, reached, self.regular)
+
     @cached_property
     def solutions(self) -> list[Optimum]:
         """The fit, then the other distinct regular optima, best first, and at the end a better degenerate one.
@@ -310,7 +319,7 @@ class Regression(Memberships):
         A degenerate fit is alone, as there is no regular one to compare it with.
         """
         model = self.run.estimator
-        found = [self._solution(self.objective, self.lines, regular=self.regular)]
+        found = [self.fitted]
         if not self.regular:
             return found
         others = [(optimum, True) for optimum in model.optima_ if not self._is_fit(optimum["log_likelihood"])]
@@ -321,11 +330,9 @@ class Regression(Memberships):
             lines = Lines.of_optimum(optimum, model.center_)
             labels = lines.responsibilities(self.run.X, self.y).argmax(axis=1)
             lines = lines.taken(matching_order(self.labels, labels, self.k))
-            found.append(self._solution(optimum["log_likelihood"], lines, regular=regular))
+            height, q = float(optimum["log_likelihood"]), lines.responsibilities(self.run.X, self.y)
+            found.append(Optimum(height, lines, q, self._reached(height), regular))
         return found
-
-    def _solution(self, height: float, lines: Lines, *, regular: bool) -> Optimum:
-        return Optimum(float(height), lines, lines.responsibilities(self.run.X, self.y), self._reached(height), regular)
 
     def _is_fit(self, height: float) -> bool:
         return abs(height - self.objective) <= self.search.tolerance

@@ -109,7 +109,7 @@ def fit_section(regression: Regression) -> Section | None:
     if not regression.has_lines:
         return None
     n_panels = min(regression.k, MOST_PANELS) if regression.k > N_COLOURS else 0
-    drawn = drawn_of(regression, regression.solutions[0], MOST_IN_PANELS if n_panels else MOST_POINTS)
+    drawn = drawn_of(regression, regression.fitted, MOST_IN_PANELS if n_panels else MOST_POINTS)
     names = axis_names(regression)
 
     def draw(size: Size) -> Canvas:
@@ -235,8 +235,8 @@ def axis_names(regression: Regression) -> tuple[str, str]:
 
 
 def optima_section(regression: Regression) -> Section | None:
-    """Build the section; None if the fit is the only solution found, or components are not lines."""
-    if not regression.has_lines:
+    """Build the section; None if the fit is the only solution found, or the model is more than lines."""
+    if not regression.is_of_lines_alone:
         return None
     solutions = regression.solutions
     if len(solutions) < 2:
