@@ -1,4 +1,4 @@
-"""``majorant compare``: two runs side by side, and nothing said that their data does not allow."""
+"""``majorant compare``: runs side by side, and nothing said that their data does not allow."""
 
 from __future__ import annotations
 
@@ -228,3 +228,42 @@ def test_what_weights_depend_on_is_told(majorant: Majorant, tmp_path: Path) -> N
         assert run.status == 0
     line = next(line for line in majorant("compare", "plain", "gated").out.splitlines() if "features" in line)
     assert line.split("  ")[-1].strip() == "y ~ 1, weights by x" and "y ~ 1  " in line
+
+
+def test_several_runs_are_one_table(majorant: Majorant, blobs: Path) -> None:
+    names = ["k2", "k3", "k4", "means"]
+    for k in (2, 3, 4):
+        fitted(majorant, f"k{k}", "gaussian-mixture", *AB, "--k", str(k))
+    fitted(majorant, "means", "kmeans", *AB, "--k", "3")
+    out = majorant("compare", *names).out
+    told = [json.loads(Path(f"{name}/summary.json").read_text()) for name in names]
+    assert re.search(r"\n +run +model +size +log-likelihood", f"\n{out}")
+    for number, (name, own) in enumerate(zip(names, told, strict=True), 1):
+        assert re.search(rf"\n +{number} +{name} +{own['model']['title']} ", f"\n{out}")
+        assert name == "means" or f"{own['criteria']['bic']:.2f}" in out
+    flat = " ".join(out.split())
+    assert "Of all runs: table blobs.csv; features 2; standardised no." in flat
+    assert "k2 and means: Their objectives (log-likelihood and SSE) are of different models" in flat
+    for criterion in ("bic", "aic", "icl"):
+        (best, winner), (second, next_best), _ = sorted(
+            (own["criteria"][criterion], name) for name, own in zip(names[:3], told[:3], strict=True)
+        )
+        by = f"{winner} has the best {criterion.upper()}; the next, {next_best}, is worse by {second - best:.3f}."
+        assert by in flat
+    parts = [pl.read_csv(f"{name}/assignments.csv").to_series(1) for name in names]
+    matrix = [[f"{adjusted_rand_score(one, other):.3f}" for other in parts] for one in parts]
+    shown = [line.split() for line in out.splitlines() if re.match(r" +\d +\w+ +[01]\.\d{3}", line)]
+    assert shown == [[str(i), name, *own] for i, (name, own) in enumerate(zip(names, matrix, strict=True), 1)]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_runs_of_other_tables_and_one_alone(majorant: Majorant, blobs: Path) -> None:
+    for name, k in (("one", "2"), ("two", "3")):
+        fitted(majorant, name, "kmeans", *AB, "--k", k)
+    pl.read_csv(blobs).head(40).write_csv("fewer.csv")
+    fitted(majorant, "fewer", "kmeans", *AB, "--k", "2", table="fewer.csv")
+    flat = " ".join(majorant("compare", "one", "fewer", "two").out.split())
+    assert "one and fewer: The two tables differ: objectives and rows cannot be compared." in flat
+    assert "two has the best SSE; the next, one, is worse by" in flat
+    alone = majorant("compare", "one")
+    assert alone.status == 2 and "two runs or more; got one alone" in alone.err

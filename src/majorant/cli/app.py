@@ -293,14 +293,13 @@ def forecast(
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Folders that majorant fit wrote.")],
 ) -> None:
-    """Show two runs side by side: objectives, criteria, and how far their parts agree."""
+    """Show runs side by side: objectives, criteria, and how far their parts agree."""
     load_scikit_learn()
     from majorant.cli.compare import compared
 
-    print(compared(first, second))
+    print(compared(runs))
 
 
 @app.command()

@@ -1,9 +1,11 @@
-"""The command ``majorant compare``: two runs side by side."""
+"""The command ``majorant compare``: runs side by side."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ MOST_PARTS = 20
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs."""
+    """One of the runs."""
 
     folder: Path
     estimator: Any
@@ -72,7 +74,7 @@ class Side:
             "weights": columns.weights,
         }
         if card_of(self.estimator).kind == "regression":  # whose likelihood is of the target, whatever explains it
-            labels = self.labels()
+            labels = self.labels
             return {**of_every_model, "rows": frozenset() if labels is None else frozenset(labels[labels.columns[0]])}
         return {
             **of_every_model,
@@ -91,8 +93,9 @@ class Side:
             found[name] = repr(getattr(self.estimator, f"{name}_", getattr(self.estimator, name)))
         return found
 
+    @cached_property
     def labels(self) -> pl.DataFrame | None:
-        """Read the part or class of each row of its table, or of each bag; None if the model has no parts."""
+        """The part or class of each row of its table, or of each bag; None if the model has no parts."""
         card = card_of(self.estimator)
         path = self.folder / ASSIGNMENTS
         if not path.is_file():
@@ -106,10 +109,18 @@ class Side:
         return frame.select(pl.col(key).cast(pl.String), pl.col(label).alias("label"))
 
 
-def compared(first: Path, second: Path) -> str:
-    """Return the text on the terminal about two runs."""
-    sides = (Side.read(first), Side.read(second))
-    lines = [*labelled("First", str(first)), *labelled("Second", str(second)), "", *_table(*sides).to_lines(), ""]
+def compared(folders: Sequence[Path]) -> str:
+    """Return the text on the terminal about two runs or more."""
+    if len(folders) < 2:
+        raise CommandError(f"compare takes two runs or more; got {folders[0]} alone.", "Name another run's folder.")
+    sides = [Side.read(folder) for folder in folders]
+    return "\n".join(_pair(*sides) if len(sides) == 2 else _several(sides))
+
+
+def _pair(*sides: Side) -> list[str]:
+    """Return the lines about two runs, with a column for each."""
+    first, second = (str(side.folder) for side in sides)
+    lines = [*labelled("First", first), *labelled("Second", second), "", *_table(*sides).to_lines(), ""]
     sentences = [_on_data(*sides)]
     if sides[0].recipe.checksum == sides[1].recipe.checksum:
         differ = _differences(*sides)
@@ -120,7 +131,64 @@ def compared(first: Path, second: Path) -> str:
         lines += wrapped(text, WIDTH)
     if isinstance(found, MatchedLabels):
         lines += ["", *_confusion(found, sides[0])]
-    return "\n".join(lines)
+    return lines
+
+
+def _several(sides: Sequence[Side]) -> list[str]:
+    """Return the lines about more than two runs, with a row for each: facts, the best, and how far parts agree."""
+    facts = [_facts(side) for side in sides]
+    names = list(dict.fromkeys(name for own in facts for name in own))
+    shared = [name for name in names if len({own.get(name) for own in facts}) == 1 and name != "size"]
+    rows = [Column("", [str(i) for i in range(1, len(sides) + 1)]), Column("run", [str(side.folder) for side in sides])]
+    told = [Column(name, [own.get(name, "") for own in facts]) for name in names if name not in shared]
+    lines = [*Table("runs", [*rows, *told], keys=2).to_lines(), ""]
+    groups = list[list[Side]]()
+    for side in sides:
+        own = next((group for group in groups if not _why_apart(group[0], side)), None)
+        groups.append([side]) if own is None else own.append(side)
+    same = [f"Of all runs: {'; '.join(f'{name} {facts[0][name]}' for name in shared)}."] if shared else []
+    first = groups[0][0]
+    apart = [f"{first.folder} and {other.folder}: {_why_apart(first, other)}" for other, *_ in groups[1:]]
+    for text in (*same, *apart, *(text for group in groups if len(group) > 1 for text in _on_best(group))):
+        lines += wrapped(text, WIDTH)
+    found = [[_agreement(one, other) for other in sides] for one in sides]
+    shares = [[one.adjusted_rand if isinstance(one, MatchedLabels) else None for one in own] for own in found]
+    if sum(share is not None for own in shares for share in own) > len(sides):
+        matrix = [Column(str(j), own, 3) for j, own in enumerate(shares, 1)]
+        lines += [
+            "",
+            "Agreement of their parts: adjusted Rand index",
+            "",
+            *Table("matched", [*rows, *matrix]).to_lines(),
+        ]
+    return lines
+
+
+def _why_apart(first: Side, second: Side) -> str:
+    """Return why the objectives of two runs cannot be compared; "" if they can."""
+    if first.recipe.checksum != second.recipe.checksum:
+        return _on_data(first, second)
+    return _differences(first, second)
+
+
+def _on_best(sides: Sequence[Side]) -> list[str]:
+    """Return which of the runs has the best objective, and which each criterion prefers."""
+    search = sides[0].estimator.search_
+    sign = 1 if search.sense == "min" else -1
+    ranked = {search.objective_name: sorted((sign * side.objective, str(side.folder)) for side in sides)}
+    for name in CRITERIA:
+        if all(name in side.criteria for side in sides):
+            ranked[name.upper()] = sorted((side.criteria[name], str(side.folder)) for side in sides)
+    sentences = []
+    for name, ((best, winner), (second, next_best), *_) in ranked.items():
+        style = objective_format(name, [best, second])
+        by = (
+            f"; the next, {next_best}, is worse by {style.text(second - best)}"
+            if second > best
+            else f", as {next_best}"
+        )
+        sentences.append(f"{winner} has the best {name}{by}.")
+    return sentences
 
 
 def _table(first: Side, second: Side) -> Table:
@@ -210,7 +278,7 @@ def _agreement(first: Side, second: Side) -> MatchedLabels | str:
     """Return the agreement of the parts of both runs, or why it is unknown."""
     if first.recipe.checksum != second.recipe.checksum:
         return ""
-    one, other = first.labels(), second.labels()
+    one, other = first.labels, second.labels
     if one is None or other is None:
         which = "Neither" if one is other else "Only the second" if one is None else "Only the first"
         return f"{which} puts rows into parts: there is nothing to match."
