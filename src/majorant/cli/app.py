@@ -108,6 +108,7 @@ FIT = {
     "drop_missing": (DropMissing, False),
     "force": (Force, False),
     "resume": _flag("Go on with the search of a stopped run.", "--resume"),
+    "workbook": _flag("Write results.xlsx too: every row with its part, and the tables of the screen.", "--workbook"),
     "no_report": _flag("Write neither report.html nor its tables.", "--no-report"),
     "quiet": _flag("Print nothing but errors.", "--quiet"),
 }

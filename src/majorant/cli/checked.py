@@ -8,9 +8,9 @@ from majorant.cli.categories import CHOICES
 from majorant.cli.errors import CommandError, did_you_mean
 from majorant.cli.matrix import check_there
 from majorant.cli.request import LARGEST, FitRequest
-from majorant.cli.runs import CHECKPOINT, FIGURES, FILES, TABLES, check_free, read_run
+from majorant.cli.runs import CHECKPOINT, FIGURES, FILES, TABLES, WORKBOOK, check_free, read_run
 from majorant.cli.settings import check_model
-from majorant.cli.tables import SourceTable, is_same_file, read_table
+from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table
 
 
 def checked(request: FitRequest) -> SourceTable:
@@ -30,6 +30,8 @@ def checked(request: FitRequest) -> SourceTable:
     check_free(request.out, request.force or request.resume)
     table = read_table(request.table, request.reading)
     table = replace(table, frame=request.reading.with_levels(table.frame))
+    if request.workbook:
+        check_writable_ending(request.out / WORKBOOK, table.frame.height)
     if request.resume:
         _check_same(request, table)
     outcomes = tuple(request.later(table.frame.columns).outcomes or ())

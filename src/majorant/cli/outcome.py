@@ -21,7 +21,7 @@ from majorant.cli.beside import beside
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.later import known_classes, later_numbers
-from majorant.cli.parts import write_table
+from majorant.cli.parts import write_table, write_workbook
 from majorant.cli.request import FitRequest, program_of
 from majorant.cli.runs import (
     ASSIGNMENTS,
@@ -31,6 +31,7 @@ from majorant.cli.runs import (
     REPORT,
     SUMMARY,
     TABLES,
+    WORKBOOK,
     Recipe,
     Writer,
     with_feature_names,
@@ -43,12 +44,13 @@ from majorant.cli.tables import SourceTable
 from majorant.models.units import OwnColumns
 from majorant.persistence import UnsavableError, save
 from majorant.persistence.checkpoint import kept_in_memory
-from majorant.summary import counted
+from majorant.summary import Table, counted
 
 _WHAT = {
     REPORT: "the full report, open it in a browser",
     MODEL: "the fitted model",
     ASSIGNMENTS: "one row for each row used",
+    WORKBOOK: "the same and the tables above, for Excel",
     SUMMARY: "every number on this screen",
     TABLES: "the report's tables, as CSV and as LaTeX",
     FIGURES: "the report's pictures, as files",
@@ -158,6 +160,8 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
         ASSIGNMENTS: lambda path: write_table(_assigned(run), path),
         SUMMARY: lambda path: write_json(path, numbers(run)),
     }
+    if run.request.workbook:
+        writers[WORKBOOK] = lambda path: write_workbook(_sheets(run), path)
     if not run.request.no_report:
         from majorant.cli.report import write_report
 
@@ -171,6 +175,15 @@ def _assigned(run: FittedRun) -> dict[str, Any]:
     with messages.heard():  # the fit has told of the same rows
         found = assigned_rows(run.estimator, run.frame, run.matrix, is_new=False)
     return beside(found, run.kept)
+
+
+def _sheets(run: FittedRun) -> dict[str, Mapping[str, Any]]:
+    """Return the tables of a workbook by the names of its sheets, that of the search last."""
+    search, *others = run.summary.blocks
+    tables = [item for block in (*others, search) for item in block.content if isinstance(item, Table)]
+    return {"assignments": _assigned(run)} | {
+        table.name: {column.name or table.name: column.values for column in table.columns} for table in tables
+    }
 
 
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:

@@ -12,11 +12,9 @@ import polars as pl
 from majorant._atomic import remove_abandoned, replacing
 from majorant._frames import unlike_formula
 from majorant.cli.errors import CommandError
-from majorant.cli.tables import SourceTable, read_table
+from majorant.cli.tables import SourceTable, check_writable_ending, read_table
 from majorant.cli.text_tables import AS_USUAL, Reading
 
-MOST_EXCEL_ROWS = 1_048_575
-"""Rows of a sheet below its header."""
 PART_BYTES = 1 << 22
 """Approximate size of a part of a Parquet file in memory, in bytes."""
 
@@ -97,8 +95,7 @@ class PartWriter:
                 self._parquet = pa.parquet.ParquetWriter(self._stream, table.schema)
             self._parquet.write_table(table.cast(self._parquet.schema), row_group_size=max(frame.height, 1))
         elif self._ending == ".xlsx":
-            if self.n_rows + frame.height > MOST_EXCEL_ROWS:
-                raise CommandError(f"a sheet has at most {MOST_EXCEL_ROWS} rows.", "Write .csv or .parquet.")
+            check_writable_ending(self._path, self.n_rows + frame.height)
             self._sheet.append(frame)
         else:
             separator = "\t" if self._ending == ".tsv" else ","
@@ -112,11 +109,7 @@ class PartWriter:
         if self._parquet is not None:
             self._parquet.close()
         if self._sheet:
-            import xlsxwriter
-
-            as_text = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
-            with xlsxwriter.Workbook(self._stream, as_text) as workbook:
-                pl.concat(self._sheet).write_excel(workbook, "results")
+            _write_sheets(self._stream, {"results": pl.concat(self._sheet)})
 
 
 @contextmanager
@@ -148,6 +141,21 @@ def write_table(columns: Mapping[str, Any], path: Path) -> None:
     """Write columns in the format of the file's extension; the file appears complete or not at all."""
     with replacing(path) as stream, closing(PartWriter(stream, path)) as writer:
         writer.append(columns)
+
+
+def write_workbook(tables: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Write tables as sheets of a workbook; the file appears complete or not at all."""
+    with replacing(path) as stream:
+        _write_sheets(stream, {name: pl.DataFrame(dict(columns), strict=False) for name, columns in tables.items()})
+
+
+def _write_sheets(stream: BinaryIO, sheets: Mapping[str, pl.DataFrame]) -> None:
+    import xlsxwriter
+
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "in_memory": True}
+    with xlsxwriter.Workbook(stream, options) as workbook:
+        for name, frame in sheets.items():
+            frame.with_columns(pl.col(pl.Float64).fill_nan(None)).write_excel(workbook, name)
 
 
 def _is_plain(dtype: pl.DataType) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from majorant.cli.beside import EVERY
 from majorant.cli.errors import CommandError, did_you_mean, printable
 from majorant.cli.later import ASSIGNMENTS, METHODS, NO_LATER_STEPS, LaterSteps, parsed_outcomes
 from majorant.cli.settings import joined_names, parsed_names, parsed_size
@@ -72,6 +73,7 @@ class FitRequest:
     views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
+    workbook: bool = False
     no_report: bool = False
     force: bool = False
     resume: bool = False
@@ -90,6 +92,8 @@ class FitRequest:
             values["k"] = parsed_size(values["k"])
         for name in NAMES & values.keys():
             values[name] = parsed_names(values[name])
+        if values.get("workbook"):
+            values.setdefault("keep", EVERY)
         return cls(model, table, out, reading=read, **values)
 
     @property

@@ -32,6 +32,7 @@ MODEL = "model.majorant"
 REPORT = "report.html"
 ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
+WORKBOOK = "results.xlsx"
 TABLES = "tables"
 FIGURES = "figures"
 ENDINGS = (".csv", ".tex", ".svg", ".pdf")
@@ -39,7 +40,7 @@ ENDINGS = (".csv", ".tex", ".svg", ".pdf")
 FIGURE = f"{FIGURES}/class-profile.pdf"
 """The figure of a latent class analysis."""
 CHECKPOINT = "checkpoint.majorant"
-FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY, CHECKPOINT)
+FILES = (MODEL, REPORT, ASSIGNMENTS, WORKBOOK, SUMMARY, CHECKPOINT)
 
 Writer = Callable[[Path], None]
 
@@ -320,7 +321,7 @@ def _replace_files(folder: Path, draft: Path) -> None:
         (draft / name).replace(folder / name)
     if not was_a_run:
         return
-    for name in {REPORT, CHECKPOINT, *copies}.difference(written):
+    for name in {REPORT, WORKBOOK, CHECKPOINT, *copies}.difference(written):
         (folder / name).unlink(missing_ok=True)
     for own in (folder / TABLES, folder / FIGURES):
         if own.is_dir() and not any(own.iterdir()):

@@ -31,6 +31,8 @@ NEEDS_EXCEL = 'pip install "majorant[excel]"'
 STDIN = Path("-")
 """The table that comes by standard input."""
 _NAME_OF_STDIN = Path("standard input")
+MOST_EXCEL_ROWS = 1_048_575
+"""Rows of a sheet below its header."""
 WRITABLE = (".csv", ".tsv", ".xlsx", ".parquet")
 _DAMAGE = (
     pl.exceptions.PolarsError,
@@ -252,9 +254,11 @@ def is_same_file(path: Path, other: Path) -> bool:
     return os.path.exists(path) and os.path.exists(other) and path.samefile(other)  # noqa: PTH110  # no errors
 
 
-def check_writable_ending(path: Path) -> None:
-    """Raise CommandError if tables cannot be written with the extension."""
+def check_writable_ending(path: Path, n_rows: int = 0) -> None:
+    """Raise CommandError if tables, of so many rows, cannot be written with the extension."""
     if path.suffix.lower() not in WRITABLE:
         raise CommandError(f'a table cannot be written to "{path.name}".', "Name it .csv, .tsv, .xlsx or .parquet.")
     if path.suffix.lower() == ".xlsx" and find_spec("xlsxwriter") is None:
         raise CommandError("a workbook is written by xlsxwriter, which is not there.", NEEDS_EXCEL)
+    if path.suffix.lower() == ".xlsx" and n_rows > MOST_EXCEL_ROWS:
+        raise CommandError(f"a sheet has at most {MOST_EXCEL_ROWS} rows, not {n_rows}.", "Write .csv or .parquet.")
