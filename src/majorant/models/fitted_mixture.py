@@ -46,6 +46,7 @@ from majorant.models.mixture_rows import (
 from majorant.models.mixture_summary import entry_names, estimates_table, mixture_summary
 from majorant.models.row_arguments import rows_as
 from majorant.models.undetermined_covariances import Matrices, never_together
+from majorant.models.unlinked import Groups
 from majorant.results.information import Errors, intervals, limits_of, standard_errors
 from majorant.summary import Summary
 
@@ -67,6 +68,7 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     degeneracy_: str
     separated_: str
     never_together_: list[list[str]]
+    unlinked_: Groups = ()
     dependent_: Sequence[str] = ()
     constant_: Sequence[str] = ()
     n_rows_: float
@@ -132,6 +134,10 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     def _entry_names(self, name: str) -> list[str] | None:
         """Return a name for each number that a component has in an estimate; None where they have none."""
         return entry_names(self, name)
+
+    def _cell_names(self) -> list[str]:
+        """Return the names of the columns that the density reads, in its order; none where they are others than X's."""
+        return self._feature_names()
 
     def _of_each(self, name: str, values: Any) -> Array:
         """Return the numbers of an estimate for each component, also where all share them."""

@@ -40,7 +40,8 @@ from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
 from majorant.models.mixture_summary import cut_short, degenerate_sentence, fewer_parts, renumbered
-from majorant.models.undetermined_covariances import never_together, of_never_together, of_undetermined, undetermined
+from majorant.models.undetermined_covariances import apart, of_never_together, of_undetermined, undetermined
+from majorant.models.unlinked import of_unlinked_columns, unlinked_columns
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
@@ -102,6 +103,8 @@ class MixtureEstimator(FittedMixture):
         Which columns separate the components, or the target on lines, so that coefficients run to infinity; or empty.
     never_together_ : list of [str, str]
         Columns of a covariance that no row has cells of both, so that the rows do not determine it.
+    unlinked_ : tuple of tuple of str
+        Groups of columns that no row links, so that which component of one is which of another may be chance.
     is_grouped_ : bool
         Whether rows of one group share a component; criteria then need the groups.
     is_labelled_ : bool
@@ -409,8 +412,8 @@ class MixtureEstimator(FittedMixture):
         self.degeneracy_ = of_weighted_rows(self._degeneracy(contest, ends, order), rows.row_weight)
         self.regular_ = not self.degeneracy_
         self.separated_ = separated(on, ends.theta, self._in_words(getattr(self, "gating_names_in_", [])))
-        pairs = [(m.names, never_together(on.data, m)) for m in self._matrices()]
-        self.never_together_ = [[own[i], own[j]] for own, found_apart in pairs for i, j in found_apart]
+        self.never_together_ = apart(on.data, self._matrices())
+        self.unlinked_ = unlinked_columns(on, self._cell_names(), self._feature_names())
         self.n_iter_ = len(self.trace_)
         unit = on.total_weight / contest.total_weight
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
@@ -454,7 +457,7 @@ class MixtureEstimator(FittedMixture):
     def _warnings(self, contest: Any) -> list[str]:
         """Return the warnings of the fit."""
         said = [] if self.regular_ else [degenerate_sentence(self)]
-        said += filter(None, [self.separated_, of_never_together(self.never_together_)])
+        said += filter(None, [self.separated_, of_never_together(self.never_together_), of_unlinked_columns(self)])
         if not self.converged_ and self.max_iter > 0:
             said.append(cut_short(self.max_iter))
         return said

@@ -12,6 +12,7 @@ from majorant._frames import data_frame
 from majorant._numbers import few_of, plural_of
 from majorant.engine.mixture import Array
 from majorant.models.undetermined_covariances import of_never_together
+from majorant.models.unlinked import of_unlinked_columns
 from majorant.registry import card_of
 from majorant.results.criteria import criteria
 from majorant.summary import Block as Section
@@ -51,7 +52,7 @@ def mixture_summary(
         *(components or [components_block(model, card.part, scales=scales)]),
     ]
     look_out = ["" if model.regular_ else degenerate_sentence(model), model.separated_]
-    look_out += [of_never_together(model.never_together_), *zero_rates(model)]
+    look_out += [of_never_together(model.never_together_), of_unlinked_columns(model), *zero_rates(model)]
     if own is None:
         density, law = model._density(), model._law_of_fit()
         own = density.n_parameters(2) - density.n_parameters(1) + getattr(law, "n_covariates", 1)

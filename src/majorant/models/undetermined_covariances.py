@@ -51,6 +51,11 @@ def never_together(data: Chunks, matrices: Matrices) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in np.argwhere(apart)]
 
 
+def apart(data: Chunks, matrices: Sequence[Matrices]) -> list[list[str]]:
+    """Return the pairs of columns of any matrix that no row has cells of both, by name."""
+    return [[one.names[i], one.names[j]] for one in matrices for i, j in never_together(data, one)]
+
+
 def of_never_together(pairs: Sequence[Sequence[str]]) -> str:
     """Say of which columns the rows do not determine the covariance; empty where they determine all."""
     if not pairs:

@@ -31,7 +31,6 @@ from majorant.models.harmonium.certificate import GlobalCertificate, certified, 
 from majorant.models.harmonium.inference import (
     Annotation,
     FittedHarmonium,
-    Groups,
     check_proper,
     linked_to,
     tell_unlinked,
@@ -47,6 +46,7 @@ from majorant.models.harmonium.summary import harmonium_summary
 from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables
 from majorant.models.harmonium.variables import FittedView, fit_views
 from majorant.models.harmonium.views import View, check_flag, check_views
+from majorant.models.unlinked import Groups
 from majorant.results.certificate import Certificate
 from majorant.search import SearchReport
 from majorant.solvers.logistic import logistic_probabilities

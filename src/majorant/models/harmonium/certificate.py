@@ -23,6 +23,7 @@ from majorant.models.harmonium.layout import Parameters, Seen
 from majorant.models.harmonium.objective import Penalised
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, Residuals
 from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
+from majorant.models.unlinked import Groups, groups_in_words
 from majorant.registry import value_class
 from majorant.results.certificate import Certificate
 from majorant.solvers.logistic import positions
@@ -53,12 +54,7 @@ def tolerance_of(stationarity: float) -> float:
     return TOLERANCE + 2 * stationarity
 
 
-def groups_in_words(groups: tuple[tuple[str, ...], ...]) -> str:
-    """Return the names of views: "'a', 'b'; 'c'"."""
-    return "; ".join(", ".join(map(repr, group)) for group in groups)
-
-
-def unlinked_sentence(groups: tuple[tuple[str, ...], ...], *, by_target: bool) -> str:
+def unlinked_sentence(groups: Groups, *, by_target: bool) -> str:
     """Say that the rows do not determine how groups of views depend on each other, or only as far as a target does."""
     which = f"No row has views of two of these groups: {groups_in_words(groups)}."
     if by_target:
@@ -105,7 +101,7 @@ class GlobalCertificate(Told):
     n_components: int
     method: str = "pseudo-likelihood"
     by_lanczos: bool = False
-    unlinked: tuple[tuple[str, ...], ...] = ()
+    unlinked: Groups = ()
     by_target: bool = False
 
     @property

@@ -10,13 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.certificate import groups_in_words, unlinked_sentence
+from majorant.models.harmonium.certificate import unlinked_sentence
 from majorant.models.harmonium.layout import (
     Layout,
     Marginal,
@@ -31,6 +30,7 @@ from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import Structure, natural
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
 from majorant.models.harmonium.variables import FittedView
+from majorant.models.unlinked import Groups, Links, groups_in_words
 from majorant.solvers.logistic import fit_logistic
 
 Array = NDArray[np.float64]
@@ -41,7 +41,6 @@ ROUGH, LEAST = 1e-5, 1e-12
 """Tolerance of mean field, and smallest probability, where held-out bits are predicted."""
 BURN_IN = 30
 """Number of first sweeps of Gibbs sampling that are dropped."""
-Groups = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -393,13 +392,9 @@ def unlinked_views(tables: Mapping[str, Table], *, by_target: bool) -> Groups:
     UserWarning
         If there are such groups.
     """
-    names = list(tables)
-    there = np.column_stack([~table.missing for table in tables.values()]).astype(np.intp)
-    n_groups, group = connected_components(there.T @ there, directed=False)
-    if n_groups == 1:
-        return ()
-    groups = tuple(tuple(n for n, at in zip(names, group, strict=True) if at == g) for g in range(n_groups))
-    _warn(f"{unlinked_sentence(groups, by_target=by_target)} Add rows that have views of both.")
+    groups = Links.of(np.column_stack([~table.missing for table in tables.values()])).groups(list(tables))
+    if groups:
+        _warn(f"{unlinked_sentence(groups, by_target=by_target)} Add rows that have views of both.")
     return groups
 
 

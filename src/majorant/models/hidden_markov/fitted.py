@@ -434,6 +434,9 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
 
     # Criteria and errors
 
+    def _cell_names(self) -> list[str]:
+        return [] if isinstance(self.emissions_[0], LinesEmission) else super()._cell_names()
+
     def _matrices(self) -> list[Matrices]:
         one, estimates = self.emissions_[0], {"gaussian": "covariances", "student": "scale_matrices"}
         is_any = one.name in estimates and COVARIANCES[one.covariance_type].has_matrices and one.n_features > 1

@@ -247,6 +247,10 @@ class LatentClassAnalysis(FittedLatentClasses):
         k = int(self.n_components)
         return Plan(least_rounds=max(3, k), most_rounds=12 * max(3, k))
 
+    def _cell_names(self) -> list[str]:
+        is_split = self.populations_ is not None and self.populations_.free  # into items of one population each
+        return [] if is_split else [name for block in self.items_.blocks for name in block.names]
+
     def _degeneracy(self, contest: Any, ends: Any, order: NDArray[np.intp]) -> str:
         said, repeated = super()._degeneracy(contest, ends, order), ""
         for block, table in zip(self.items_.blocks, contest.columns, strict=False):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from majorant.metrics import class_profiles, mean_pairwise_kl
-from majorant.models.harmonium.certificate import groups_in_words
 from majorant.models.harmonium.summary import has_grown, top_features, view_weights
+from majorant.models.unlinked import groups_in_words
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import escaped
