@@ -33,7 +33,7 @@ KEPT = 3
 """Number of starts that are continued on large data."""
 CHEAP = 3e6
 """Rows times coefficients up to which every start is run to convergence."""
-ROUGH = 1e-4
+ROUGH = 1e-3
 """Predicted gain per row below which EM hands over to L-BFGS."""
 CLOSING = 20
 """Steps of EM behind L-BFGS."""
