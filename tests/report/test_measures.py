@@ -4,15 +4,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import eigh
+from scipy.sparse import csr_array
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.metrics import silhouette_score
+from sklearn.metrics import silhouette_samples, silhouette_score
 
 from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.partition import find_best_pair, linear_placement
 from majorant.report.sections.discriminants import RIDGE, Plane
 from majorant.report.sections.pair import cut_points
-from majorant.results.silhouettes import measure_silhouettes, thinned_rows
+from majorant.results.silhouettes import measure_silhouettes, silhouettes_by, thinned_rows
 
 from .stand_in import CARD, clustered_run, make_run
 
@@ -134,3 +135,25 @@ def test_the_map_of_wide_rows_is_that_of_tables_of_columns_by_columns() -> None:
     signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(100)])
     np.testing.assert_allclose(found.rows, (z @ (axes * signs))[:, :-3:-1], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(found.share, values[-2:].sum() / values[-3:].sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_silhouettes_are_those_of_scikit_learn(seed: int) -> None:
+    """Of dense and sparse rows, far from zero, repeated, alone in their cluster, and with a gap in the labels."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 5, size=(40, 3)) + (1e6 if seed == 1 else 0.0)
+    labels = random.choice([0, 1, 3], size=40)
+    labels[0] = 5
+    expected = silhouette_samples(X - X.mean(axis=0), labels)
+    found = measure_silhouettes(X, labels, np.bincount(labels))
+    assert found is not None
+    np.testing.assert_allclose(found.values, expected, atol=1e-9)
+    distances = np.abs(random.normal(size=(40, 40)))
+    distances = (distances + distances.T) * (1 - np.eye(40))
+    np.testing.assert_allclose(
+        silhouettes_by(distances, labels), silhouette_samples(distances, labels, metric="precomputed"), atol=1e-12
+    )
+    if seed != 1:
+        sparse_rows = measure_silhouettes(csr_array(X), labels, np.bincount(labels))
+        assert sparse_rows is not None
+        np.testing.assert_allclose(sparse_rows.values, expected, atol=1e-6)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from majorant.data.directions import unit_rows
@@ -46,18 +47,46 @@ def measure_silhouettes(
     n_used = int((sizes > 0).sum())
     if not 2 <= n_used <= min(len(labels) - 1, MOST_ROWS // 4):
         return None
-    from sklearn.metrics import silhouette_samples  # takes time to load
-
     rows = thinned_rows(labels, sizes)
-    if hasattr(model, "distances_between"):
-        values = silhouette_samples(model.distances_between(X, rows), labels[rows], metric="precomputed")
-    else:  # about their mean: squares far from zero leave no digits
-        values = silhouette_samples(X[rows] if issparse(X) else X[rows] - X[rows].mean(axis=0), labels[rows])
+    own = model.distances_between(X, rows) if hasattr(model, "distances_between") else _distances(X[rows])
+    values = silhouettes_by(own, labels[rows])
     sums = np.bincount(labels[rows], weights=values, minlength=len(sizes))
     counts = np.bincount(labels[rows], minlength=len(sizes))
     means = np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
     overall = float(np.average(means[sizes > 0], weights=sizes[sizes > 0]))
     return Silhouettes(values, labels[rows], len(rows) < len(labels), means, overall)
+
+
+def silhouettes_by(distances: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    r"""Return the silhouette of each row, from the distances of rows to each other, (n, n).
+
+    It is :math:`(b - a) / \max(a, b)`, with a the mean distance to the other rows of the own cluster and b that to the
+    rows of the nearest other one; 0 for a row alone [1]_. (scikit-learn's takes longer to load than a small fit.)
+
+    References
+    ----------
+    .. [1] P. J. Rousseeuw, "Silhouettes: a graphical aid to the interpretation and validation of cluster analysis",
+       Journal of Computational and Applied Mathematics, 1987.
+    """
+    used, own = np.unique(labels, return_inverse=True)
+    at, sizes = np.arange(len(own)), np.bincount(own)
+    totals = distances @ (own[:, None] == np.arange(len(used)))
+    inside = totals[at, own] / np.maximum(sizes[own] - 1, 1)
+    means = totals / sizes
+    means[at, own] = np.inf
+    outside = means.min(axis=1)
+    larger = np.maximum(inside, outside)
+    is_told = (sizes[own] > 1) & (larger > 0)
+    return np.asarray(np.divide(outside - inside, larger, out=np.zeros(len(own)), where=is_told))
+
+
+def _distances(rows: Any) -> NDArray[np.float64]:
+    """Return the Euclidean distances of rows to each other."""
+    if not issparse(rows):
+        return np.asarray(cdist(rows, rows))
+    products = (rows @ rows.T).toarray().astype(np.float64)
+    squares = np.diagonal(products)
+    return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0)))
 
 
 def clusters_directions(model: Any) -> bool:
