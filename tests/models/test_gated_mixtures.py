@@ -271,8 +271,7 @@ def test_a_separated_response_has_errors_where_its_rows_determine_them() -> None
     X = np.eye(3)[level][:, 1:]
     with pytest.warns(ConvergenceWarning, match="runs to infinity"):
         model = mj.RegressionMixture(1, family="binomial").fit(X, y)
-    with pytest.warns(RuntimeWarning, match="not a regular one"):
-        errors = model.standard_errors()
+    errors = model.standard_errors()
     p, p2 = y[level == 0].mean(), y[level == 2].mean()
     assert np.isnan(errors["coef"][0, 0])
     assert errors["intercept"][0] == pytest.approx(1 / np.sqrt(60 * p * (1 - p)), rel=1e-3)

@@ -202,7 +202,7 @@ def test_of_columns_without_an_effect_and_one_that_separates_the_last_is_named(e
     columns = np.column_stack([MORE["both"](there["x"].to_numpy()), last])
     with pytest.warns(ConvergenceWarning, match="runs to infinity along x5, as"):
         states = mj.HiddenMarkovModel(1, emission=f"{emission}_regression").fit(np.column_stack([y, columns]))
-    with pytest.warns(ConvergenceWarning, match="coefficients that diverge: x4. "):
+    with pytest.warns(ConvergenceWarning, match="runs to infinity along x4, as"):
         mj.RegressionMixture(1, family=emission.replace("bernoulli", "binomial"), random_state=0).fit(columns, y)
     assert states.regular_
 

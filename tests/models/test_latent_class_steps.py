@@ -279,6 +279,20 @@ def test_covariates_that_separate_the_classes_are_named(method: str, assignment:
     assert np.isnan(tests["p_value"].iloc[0])
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("assignment", ["proportional", "modal"])
+def test_bch_names_what_ml_does(seed: int, assignment: str) -> None:
+    """The sign of a covariate is the class: BCH's negative weights made of it an effect of 36 with an error of 46."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=500)
+    items = (random.random((500, 6)) < np.where(x[:, None] > 0, 0.95, 0.05)).astype(int)
+    model, _ = fitted(items)
+    for method in ("ml", "bch"):
+        with pytest.warns(ConvergenceWarning, match="Covariates x separate the classes"):
+            found = model.covariate_effects(items, pd.DataFrame({"x": x}), method=method, assignment=assignment)
+        assert np.isnan(found.standard_errors[1, 1]) and np.isnan(found.to_frame()["low"].iloc[1])
+
+
 def test_a_level_that_one_class_lacks_leaves_the_other_effects_as_they_are() -> None:
     items, _, other = separable()
     model, _ = fitted(items)

@@ -283,9 +283,13 @@ def test_a_component_without_counts_is_said() -> None:
     g = np.random.default_rng(0)
     x = g.normal(size=(100, 1))
     y = np.where(np.arange(100) < 50, 0.0, 5 + g.poisson(20, 100))
-    with pytest.warns(ConvergenceWarning, match="all its counts are zero"):
+    with pytest.warns(ConvergenceWarning, match="along the intercept, as all its counts there are zero"):
         model = mj.RegressionMixture(2, family="poisson", random_state=0).fit(x, y)
-    assert not model.regular_
+    assert model.regular_ and np.isnan(model.standard_errors()["intercept"]).sum() == 1
+    alone = mj.RegressionMixture(1, family="poisson").fit(x[50:], y[50:])  # zeros are sure, and half of the rows
+    assert model.log_likelihood_ == pytest.approx(alone.log_likelihood_ + 100 * np.log(0.5), abs=1e-2)
+    found = mj.select(mj.RegressionMixture(family="poisson", random_state=0), x, y, n_components=[1, 2])
+    assert found.best.size == 2
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.predict(x)).all()
 

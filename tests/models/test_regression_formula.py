@@ -84,7 +84,7 @@ def test_the_fit_is_that_of_the_design(table: pd.DataFrame, fitted: mj.Regressio
     np.testing.assert_array_equal(counts(pl.from_pandas(table)).coef_, fitted.coef_)
 
 
-@pytest.mark.filterwarnings("ignore:no regular solution")
+@pytest.mark.filterwarnings("ignore:no regular solution", "ignore:The line of a component runs to infinity")
 @pytest.mark.parametrize("line", FLEXMIX, ids=lambda line: str(line["table"]))
 def test_formulas_of_flexmix_reach_its_log_likelihood(shared_data: Path, line: dict[str, str]) -> None:
     table = pl.read_csv(shared_data / f"mixreg/flexmix_{line['table']}.csv")
@@ -92,7 +92,7 @@ def test_formulas_of_flexmix_reach_its_log_likelihood(shared_data: Path, line: d
         line["formula"], table, gating=line["gating"] or None, family=line["family"], random_state=0
     )
     assert model.log_likelihood_ >= float(line["log_likelihood"]) - 1e-6 * abs(model.log_likelihood_)
-    if model.regular_:
+    if not model.separated_:  # there is one maximum
         assert model.log_likelihood_ == pytest.approx(float(line["log_likelihood"]), rel=1e-5)
 
 

@@ -75,6 +75,13 @@ def test_one_component_has_nothing_to_match(cls: type[Any], settings: dict[str, 
         assert cls(1, **settings).fit(mixed(cls, settings, bits)).unlinked_ == ()
 
 
+def test_a_column_that_does_not_vary_is_not_a_group() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    x[:, 1] = 7
+    with pytest.warns(UserWarning):
+        assert mj.GaussianMixture(2, n_init=2, random_state=0).fit(x).unlinked_ == ()
+
+
 def test_the_other_pairing_is_as_likely_at_equal_shares() -> None:
     """Why it is chance: classes exchanged in one group of items have the likelihood that they had."""
     x = rows(bits=True)

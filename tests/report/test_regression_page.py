@@ -279,15 +279,16 @@ def test_a_family_of_ones_own_is_named_and_has_its_noise_but_no_lines() -> None:
 def test_coefficients_that_run_to_infinity_are_said_not_to_be_estimates(k: int) -> None:
     X = np.random.default_rng(0).normal(size=(100, 1))
     y = (X[:, 0] > 0) * 1.0
-    with pytest.warns(ConvergenceWarning, match="the predictor of a component runs to infinity"):
+    with pytest.warns(ConvergenceWarning, match="The line of a component runs to infinity"):
         model = mj.RegressionMixture(k, family="binomial", random_state=0).fit(X, y)
     assert model.search_.n_distinct == 1  # of likelihoods of almost one
     for text in (str(model.summary()), "".join(check_page(html_report(Run(model, X, ("x",), "t.csv", "", y=y))).text)):
         words = " ".join(text.split())
-        assert "runs to infinity" in words and "no estimates, and have no standard errors" in words
-        assert ("fewer components" in words) == (k > 1) and "least squares" not in words
+        assert "runs to infinity" in words and "have no standard errors (NaN) and no intervals" in words
+        assert "least squares" not in words
         assert "Noise differs" not in words and "no better one exists" not in words
-    with pytest.warns(RuntimeWarning, match="runs to infinity"):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The rows do not determine the weights")
         errors = model.standard_errors()
     assert np.isnan(errors["coef"]).any() or np.isnan(errors["intercept"]).any()
 

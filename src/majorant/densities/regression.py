@@ -145,6 +145,11 @@ class Regression:
         events, own = np.linalg.eigh(information)
         return np.asarray(own[:, events < FEWEST_EVENTS])
 
+    def away(self, statistics: Array, theta: Predictors) -> NDArray[np.bool_]:
+        """Return whether the predictor of each component of one run goes to infinity; see `without_events`."""
+        led = [self.theta_of(own[None], theta).coef[0] for own in self.without_events(statistics, theta).T]
+        return np.asarray(np.abs(led).max(axis=(0, 2), initial=0.0) > SAME_LINE)
+
     def has_events(self, statistics: Array, theta: Predictors, least: float = FEWEST_EVENTS) -> NDArray[np.bool_]:
         """Return whether the information is more than `least` in every direction, for each run; see `without_events`.
 

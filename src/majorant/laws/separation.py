@@ -26,6 +26,10 @@ LEAST_PART = 0.1
 """Share of a covariate in the divergence, relative to the largest, above which it is named."""
 BESIDE_CONSTANT = 1e-6
 """Share of a covariate in the divergence, relative to the constant, up to which it is rounding."""
+OF_AWAY = (
+    "Coefficients that run to infinity have no standard errors (NaN) and no intervals; log-likelihood and predictions "
+    "are right."
+)
 
 
 def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
@@ -153,6 +157,14 @@ def of_separated(
         "(NaN) and no intervals. Log-likelihood and predictions are right."
         if found
         else ""
+    )
+
+
+def line_away(columns: Sequence[str], part: str, why: str) -> str:
+    """Say along which columns the line of a state runs to infinity; `part` is what the state is called."""
+    return (
+        f"The line of a {part} runs to infinity along {', '.join(columns)}, as {why}: leave out columns, or take in "
+        "more rows"
     )
 
 

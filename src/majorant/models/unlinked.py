@@ -74,7 +74,10 @@ def unlinked_columns(on: OnData, names: Sequence[str], in_order: Sequence[str]) 
             there = np.logical_or.reduceat(there, boundaries(own.seen((at,)))[0])
         return Links.of(there)
 
-    groups = on.data.map_sum(of_block).groups([*names, ""])  # the last column: known components
+    links = on.data.map_sum(of_block)
+    if len(links.first) != len(names) + 1:  # coordinates of complete rows, which are fewer
+        return ()
+    groups = links.groups([*names, ""])  # the last column: known components
     named = sorted(sorted(in_order.index(name) for name in group if name) for group in groups)
     found = tuple(tuple(in_order[j] for j in group) for group in named if group)
     return found if len(found) > 1 else ()

@@ -14,7 +14,7 @@ from majorant.densities import GaussianRegression, Predictors, Regression, Varia
 from majorant.densities.regression import FEWEST_EVENTS
 from majorant.engine.descent import Ends
 from majorant.engine.mixture import Array, Limits, Mixture, OnData, Parameters, Table
-from majorant.laws.separation import LEAST_PART
+from majorant.laws.separation import LEAST_PART, OF_AWAY, line_away
 from majorant.models.covariates import BY_FORMULA, LINEAR, NEARLY, told, undetermined
 from majorant.solvers.responses import Response
 
@@ -177,15 +177,9 @@ class SwitchingLines:
         found = [name for name, size in zip(names, part, strict=True) if size > LEAST_PART * led.max()]
         if found:
             why = "its rows are separated" if self.inner.response.takes_trials else "all its counts there are zero"
-            said.append(
-                f"The line of a state runs to infinity along {', '.join(found)}, as {why}: leave out columns, or take "
-                "in more rows"
-            )
+            said.append(line_away(found, "state", why))
         said = said or ["The line of a state runs to infinity along the constant"]
-        return (
-            f"{'. '.join(said)}. Coefficients that run to infinity have no standard errors (NaN) and no intervals; "
-            "log-likelihood and predictions are right."
-        )
+        return f"{'. '.join(said)}. {OF_AWAY}"
 
     def _apart_from(self, on: OnData, theta: Parameters[Any, Any]) -> Array:
         """Return the weight of targets other than zero, and other than one, in each state, (2, states)."""

@@ -166,6 +166,7 @@ class Later(NamedTuple):
     psi: Callable[[Evidence, Array], Array]
     solve: Callable[[Evidence], Array]
     unbounded: Callable[[Evidence, Array], Array] = lambda evidence, beta: np.zeros((len(beta), 0))
+    may_diverge: bool = False
 
 
 class Solved(NamedTuple):
@@ -195,6 +196,9 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
         up, down = (later.psi(one, beta).sum(axis=0) for one in both)
         a21[:, j] = -(up - down) / (2 * h)
     lost = later.unbounded(evidence, beta)
+    if method == "bch" and later.may_diverge and not lost.size:  # negative weights may bound by chance what has none
+        by_ml = _evidence(q[0], log_density[0], w, "ml", modal, items.population)
+        lost = later.unbounded(by_ml, later.solve(by_ml))
     rest = np.eye(len(beta)) - lost @ lost.T
     inverse = rest @ np.linalg.pinv(-rest @ a22 @ rest) @ rest
     corrected = psi2 - psi1 @ np.linalg.pinv(observed_information(on, items.theta)) @ a21.T
@@ -268,7 +272,7 @@ def of_covariates(z: Array, w: Array, k: int) -> Later:
             value = new
         return beta
 
-    return Later(psi, solve, unbounded)
+    return Later(psi, solve, unbounded, may_diverge=True)
 
 
 def of_outcome(y: Array, w: Array, shares: Array, kind: str) -> Later:

@@ -16,7 +16,7 @@ from majorant.densities.regression import EXACT_SHARE, FEW_EVENTS
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
-from majorant.engine.runs import split, stacked
+from majorant.engine.runs import mapped, split, stacked
 from majorant.engine.triangles import lower
 from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
@@ -29,6 +29,8 @@ from majorant.search.effort import Plan
 from majorant.search.record import PERTURBATION
 
 Array = NDArray[np.float64]
+FURTHER = 40
+"""Steps in which a predictor that goes to infinity comes so far that its rows have no information there."""
 CACHED = 1 << 16
 """Entries of a table that stays in the cache."""
 
@@ -106,10 +108,17 @@ class RegressionContest(MixtureContest):
 
     def _degeneracies(self, theta: Theta, seen: Seen) -> list[str]:
         density, dispersion, runs = self.density, theta.density.dispersion, len(seen.objective)
-        smallest = self.smallest(self.mixture.law.shares(theta.law, seen.statistics.law))
+        shares = self.mixture.law.shares(theta.law, seen.statistics.law)
+        smallest = self.smallest(shares)
+        finite = np.isfinite(theta.density.coef).all(axis=(1, 2)) & np.isfinite(seen.objective)
         reasons = [""] * runs
-        for i in np.flatnonzero(~density.has_events(seen.statistics.density, theta.density)):
-            reasons[i] = SEPARATED
+        for i in np.flatnonzero(finite & ~density.has_events(seen.statistics.density, theta.density)):
+            one = mapped(lambda array, i=i: array[i : i + 1], theta.density)
+            away = density.away(seen.statistics.density[i : i + 1], one)
+            size, least = float(self.smallest(shares[i, away | ~away.any()])), density.n_coefficients + 2.0
+            if size < least:
+                told = self.units.in_words
+                reasons[i] = f"{SEPARATED}, and has {told(size)} (regular from {told(least)} on)"
         if density.response.has_dispersion:
             ratio, most = sigma_ratio(theta), density.rule.max_sigma_ratio
             for i in np.flatnonzero(density.rule.is_active(dispersion)):
@@ -119,11 +128,10 @@ class RegressionContest(MixtureContest):
         for i in np.flatnonzero(has_twins(theta.density)):
             reasons[i] = TWINS
         for i in np.flatnonzero(smallest < self.least_size):
-            size, least = self.units.in_words(smallest[i]), self.units.in_words(self.least_size)
-            reasons[i] = f"the smallest component has {size} (regular from {least} on)"
+            told = self.units.in_words
+            reasons[i] = f"the smallest component has {told(smallest[i])} (regular from {told(self.least_size)} on)"
         for i in np.flatnonzero(density.on_floor(dispersion.max(axis=1, keepdims=True))):
             reasons[i] = EXACT_ROWS  # rounding decides whose a row is
-        finite = np.isfinite(theta.density.coef).all(axis=(1, 2)) & np.isfinite(seen.objective)
         for i in np.flatnonzero(~finite):
             reasons[i] = "its coefficients are not finite"
         return reasons
@@ -135,15 +143,17 @@ class RegressionContest(MixtureContest):
     def held_back(self, run: Run[Theta]) -> str:
         """Return why a solution that counts would, with more iterations, move to one that does not."""
         most = self.density.rule.max_sigma_ratio
-        if self.density.response.has_dispersion:
-            if not self.has_rule or sigma_ratio(run.theta)[0] < 0.95 * most:
-                return ""
-            end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-            return of_ratio(most) if sigma_ratio(end.theta)[0] > most else ""
+        if not self.has_rule or sigma_ratio(run.theta)[0] < 0.95 * most:
+            return ""
+        end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
+        return of_ratio(most) if sigma_ratio(end.theta)[0] > most else ""
+
+    def followed(self, run: Run[Theta]) -> Run[Theta]:
+        """Return a run whose predictors may be on their way to infinity further on: what it gains there is little."""
         statistics = self.on(self.whole).seen(run.theta).statistics.density
         if self.density.has_events(statistics, run.theta.density, FEW_EVENTS)[0]:
-            return ""
-        return self.run(self.whole, [run], 200, 0.0)[0].degenerate
+            return run
+        return replace(self.run(self.whole, [run], FURTHER, 0.0)[0], converged=run.converged)
 
     def explained(self, run: Run[Theta]) -> Run[Theta]:
         """Return the same run, with a note if the largest ratio of noises keeps it from an exact fit of some rows."""
@@ -204,6 +214,8 @@ def contest_of(
         is_plain=units.is_plain and density.response.has_normal_noise,
         is_cheap=units.is_plain and not trim and cost <= CHEAP,
     )
+    if density.response.takes_trials:  # lines that separate rows have many optima, and all runs may share one
+        plan = replace(plan, sure_rounds=plan.most_rounds, least_rounds=2 * plan.least_rounds)
     return replace(contest, plan=plan.within(cost))
 
 

@@ -96,8 +96,8 @@ class RegressionMixture(CertifiableLines):
     min_component_size : "auto" or float, default="auto"
         Smallest weight of a component, in units of `sample_weight` (rows). "auto": 5 % of the rows, at least p + 2 and
         at most 5 (p + 1) of them, for lines of p coefficients; whole weights count rows, others rows of average weight.
-        With groups, groups. Of counts 5 %, at least one and at most two rows (groups), and no component may run to a
-        predictor of infinity (separation).
+        With groups, groups. Of counts 5 %, at least one and at most two rows (groups); p + 2 where the predictor of a
+        component runs to infinity (separation).
     fit_intercept : bool, default=True
         Whether every line has an intercept.
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
@@ -153,7 +153,8 @@ class RegressionMixture(CertifiableLines):
     degeneracy_ : str
         That warning; empty where the solution is a regular one.
     separated_ : str
-        Which gating columns separate the components, so that coefficients run to infinity; empty where none do.
+        Which gating columns separate the components, and along which columns the line of a component separates its
+        rows, so that coefficients run to infinity; empty where none do.
     excluded_ : dict or None
         The best solution found that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
         ``smallest_component`` (in rows, groups or `sample_weight`, regular from ``regular_from`` on; in words

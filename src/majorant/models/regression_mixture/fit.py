@@ -315,7 +315,7 @@ def _polished(contest: RegressionContest, found: Found[Theta]) -> Found[Theta]:
             ends += found.optima[len(ends) :]
             break
         rest = contest.max_iter if run.converged or not in_memory else max(contest.max_iter - run.n_iter, 0)
-        end = contest.run(contest.whole, [run], rest, contest.tol * POLISH)[0]
+        end = contest.followed(contest.run(contest.whole, [run], rest, contest.tol * POLISH)[0])
         degenerate = end.degenerate or contest.held_back(end)
         ends.append(replace(end, converged=run.converged if in_memory else end.converged, degenerate=degenerate))
     return followed(contest, found, ends)

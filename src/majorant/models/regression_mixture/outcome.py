@@ -18,7 +18,14 @@ from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
 from majorant.engine.trimmed import Trimmed
 from majorant.laws.gated import Logits
-from majorant.laws.separation import LEAST_PART, of_separated, unbounded_directions, undetermined_directions
+from majorant.laws.separation import (
+    LEAST_PART,
+    OF_AWAY,
+    line_away,
+    of_separated,
+    unbounded_directions,
+    undetermined_directions,
+)
 from majorant.models.regression_mixture.contest import RegressionContest, mean_weights, sigma_ratio
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
@@ -74,17 +81,20 @@ def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str
     return {name: found[name] for name in PARAMETERS}
 
 
-def _diverging(units: AnyUnits, mixture: Mixture, theta: Theta, names: Sequence[str]) -> list[str]:
-    """Name the columns of which predictors without a dispersion run to infinity: those that have led there most."""
+def _of_away(units: AnyUnits, mixture: Mixture, theta: Theta, names: Sequence[str]) -> str:
+    """Name the columns along which lines without a dispersion run to infinity: those that have led there most."""
     density: Any = mixture.density
     seen, c = units.on(mixture).seen(theta), units.coordinates
     own = density.without_events(seen.statistics.density, theta.density)
+    if not own.size:
+        return ""
     whole = replace(theta.density, coef=theta.density.coef + c.pooled)
     led = density.theta_of((own @ (own.T @ density.vector(whole)[0]))[None], whole)
     part = np.abs(c.transform @ led.coef[0].T).max(axis=1)
     raw = c.order - c.fit_intercept  # -1 is the constant, which leads along with any column
     found = [names[j] for j, size in zip(raw, part, strict=True) if j >= 0 and size >= LEAST_PART * part.max()]
-    return found or ["the intercept"]
+    why = "its rows are separated" if density.response.takes_trials else "all its counts there are zero"
+    return f"{line_away(found or ['the intercept'], 'component', why)}. {OF_AWAY}"
 
 
 def heaviest_first(units: AnyUnits, theta: Theta) -> Theta:
@@ -161,9 +171,10 @@ def fit_attributes(
         errors = {"_errors_of_the_fit": made} if isinstance(units, Units) else {"standard_errors_": made()}
     directions = np.zeros((0, 0)) if units.gating is None else unbounded_directions(units.on(mixture), theta)
     at = mixture.law.vector(theta.law)[0]  # type: ignore[attr-defined]
-    named: list[str] = []
-    if best.degenerate == SEPARATED:
-        named = _diverging(units, mixture, theta, model._in_words(model._feature_names()))
+    separated = of_separated(directions, at, gating_names, units.coordinates.gating_transform)
+    away = (
+        "" if SEPARATED in best.degenerate else _of_away(units, mixture, theta, model._in_words(model._feature_names()))
+    )
     records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
         **{f"{name}_": values[name] for name in PARAMETERS},
@@ -171,8 +182,8 @@ def fit_attributes(
         "center_fits_": values["level"],
         **errors,
         "regular_": best.is_regular,
-        "degeneracy_": of_degenerate(best.degenerate, model.n_components, contest.density.response, named),
-        "separated_": of_separated(directions, at, gating_names, units.coordinates.gating_transform),
+        "degeneracy_": of_degenerate(best.degenerate, model.n_components, contest.density.response),
+        "separated_": f"{separated} {away}".strip(),
         "is_exact_": units.is_exact,
         "converged_": bool(best.converged),
         "n_iter_": int(best.n_iter),

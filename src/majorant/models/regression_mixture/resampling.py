@@ -131,7 +131,7 @@ def _refitted(model: Any, refit: Any, rows: Rows, draw: Draw, seed: int) -> dict
             fitted = clone(refit).set_params(random_state=seed).fit(rows.X, y, sample_weight=weights, **rows.extras)
         except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
             return str(error).split(";")[0]
-    if not fitted.regular_ or fitted.is_exact_:
+    if not fitted.regular_ or fitted.is_exact_ or (fitted.separated_ and not model.separated_):
         return ""
     order = _matched(model, fitted, rows.X)
     found = {name: np.asarray(getattr(fitted, f"{name}_"))[order] for name in PARAMETERS}

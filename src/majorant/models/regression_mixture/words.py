@@ -19,10 +19,7 @@ PLAIN_ONLY = (
     "trimming or labels; gating with init='moments' alone)"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
-SEPARATED = (
-    "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero, or as large as "
-    "they can be"
-)
+SEPARATED = "a component's line runs to infinity"
 
 
 def of_one_line(n_components: int) -> str:
@@ -40,18 +37,11 @@ def of_exact(size: str) -> str:
     return f"a component fits {size} exactly, so that without max_sigma_ratio its noise would be zero"
 
 
-def of_degenerate(why: str, n_components: int, response: Response, diverging: Sequence[str] = ()) -> str:
-    """Return the message where no solution counts, with what to change; empty where one does.
-
-    `diverging` are the columns of which predictors run to infinity.
-    """
+def of_degenerate(why: str, n_components: int, response: Response) -> str:
+    """Return the message where no solution counts, with what to change; empty where one does."""
     if not why or NO_MAXIMUM in why:
         return why
     found = f"no regular solution with {counted(n_components, 'component')} was found: here {why}"
-    if diverging:
-        found += f"; coefficients that diverge: {', '.join(diverging)}"
-    if why == SEPARATED:
-        found += ". The coefficients are where the fit stopped, no estimates, and have no standard errors"
     if n_components == 1:
         return f"{found}. Leave out columns, or take in more rows"
     others = ', variance="common", or other max_sigma_ratio and min_component_size' if response.has_dispersion else ""
@@ -114,12 +104,13 @@ def why_no_errors(model: Any) -> str:
 def reservations(model: Any) -> list[str]:
     """Return the note on the standard errors of a fit that has them."""
     if model.regular_:
-        is_open = not model.separated_ and np.isnan(model.standard_errors_["weights"]).any()
+        by_gating = bool(model.separated_) and model.gating_coef_.shape[1] > 0
+        is_open = not by_gating and np.isnan(model.standard_errors_["weights"]).any()
         return [
             "The rows do not determine the weights and what has no error (NaN): other components have the same "
             "likelihood. Ask for fewer components, or give rows that tell more (trials, groups, other values of X)."
         ] * int(is_open)
     return [
-        "The solution is not a regular one: a component's noise is on its bound, it is too small, or its predictor "
-        "runs to infinity. Standard errors from the information are then unreliable."
+        "The solution is not a regular one: a component's noise is on its bound, or it is too small. Standard errors "
+        "from the information are then unreliable."
     ]

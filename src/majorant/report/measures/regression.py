@@ -255,7 +255,7 @@ class Regression(Memberships):
 
     @property
     def why_certain(self) -> str:
-        if self.k > 1 or not self.regular:
+        if self.k > 1 or not self.regular or self.run.estimator.separated_:
             return ""
         if self.has_lines:
             return "One line has its best place by least squares, so no better one exists."
