@@ -322,7 +322,21 @@ def test_an_outcome_that_each_class_answers_in_its_own_way_has_no_error_and_is_n
     found = model.distal_outcome(items, np.where(model.predict(items) == 1, "yes", "no"), method=method)
     at_edge = np.abs(found.estimates - np.round(found.estimates)) < 1e-10
     assert at_edge.any() and np.isnan(found.standard_errors[at_edge]).all()
-    assert not found.test()[2] > 1e-6  # a small p-value or none
+    assert np.isnan(found.test()[2]) and found.differences()["p_value"].isna().all()  # of errors of next to nothing
+    said = " ".join(str(found).split())
+    assert "No Wald's test ('no' is the answer of almost none in class" in said and "nan" not in said
+
+
+def test_a_class_at_one_end_is_compared_by_the_errors_of_the_others() -> None:
+    items, *_ = separable()
+    model, _ = fitted(items)
+    label = model.predict(items)
+    y = np.where(label == 1, np.random.default_rng(5).random(400) < 0.3, False).astype(int)
+    found = model.distal_outcome(items, y, kind="categorical", method="naive", assignment="modal")
+    p, n = y[label == 1].mean(), (label == 1).sum()
+    assert found.not_tested == ""
+    assert found.test().statistic == pytest.approx(p**2 / (p * (1 - p) / n), rel=0.05)
+    assert found.differences()["p_value"].iloc[0] < 1e-6
 
 
 @pytest.mark.parametrize(

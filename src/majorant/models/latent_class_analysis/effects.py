@@ -17,6 +17,8 @@ from majorant.models.covariates import ALIKE
 from majorant.summary import Column, Table, Tabled
 
 Array = NDArray[np.float64]
+NEXT_TO_END = 0.05
+"""Distance of a share from 0, or from 1, up to which it may be next to it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,9 +144,9 @@ class DistalOutcome(Tabled):
     def test(self) -> WaldTest:
         """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
 
-        Directions without a variance that could be told from rounding are left out, with their degrees of freedom; NaN
-        where classes differ along one, as they do where each answers in its own way without exception, or where BCH's
-        weights put a class beyond its range.
+        Directions without a variance that could be told from rounding are left out, with their degrees of freedom. NaN
+        where two classes have shares at, or within two errors of, opposite ends of their range, 0 and 1: their errors
+        are none to judge by, and ``not_tested`` says so. NaN, too, where BCH's weights put a class beyond its range.
 
         Raises
         ------
@@ -155,6 +157,29 @@ class DistalOutcome(Tabled):
         if k == 1:
             raise ValueError("there is one class: nothing to compare; fit two classes or more")
         return self._wald(np.column_stack([-np.ones(k - 1), np.eye(k - 1)]))
+
+    @property
+    def not_tested(self) -> str:
+        """Which shares lie so near to opposite ends of their range that Wald's tests of them are left out, in words."""
+        low, high = self._near_ends()
+        found = [
+            f"{level!r} is the answer of almost none in class {', '.join(_numbers(low[:, j]))}, and of almost all in "
+            f"class {', '.join(_numbers(high[:, j]))}"
+            for j, level in enumerate(self.levels)
+            if low[:, j].any() and high[:, j].any()
+        ]
+        return (
+            f"No Wald's test ({'; '.join(found)}): errors of shares next to 0 and 1 are none to judge by, and such "
+            "classes differ without one."
+            if found
+            else ""
+        )
+
+    def _near_ends(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which shares are within two errors, and a twentieth, of 0, and which of 1."""
+        room = np.minimum(2 * np.nan_to_num(self.standard_errors) + ALIKE, NEXT_TO_END)
+        is_share = self.kind == "categorical"
+        return is_share & (self.estimates <= room), is_share & (self.estimates >= 1 - room)
 
     def differences(self) -> Any:
         """Return Wald's test of each pair of classes; of numbers with the difference of their means and its error."""
@@ -172,7 +197,10 @@ class DistalOutcome(Tabled):
     def _wald(self, classes: Array) -> WaldTest:
         """Return Wald's test that combinations of the classes, one a row, are zero."""
         c = self.estimates.shape[1]
+        low, high = (near[classes.any(axis=0)].any(axis=0) for near in self._near_ends())
         contrast = np.kron(classes, np.eye(c)[: max(c - 1, 1)])
+        if (low & high).any():
+            return WaldTest(np.nan, len(contrast), np.nan)
         apart = contrast @ self.estimates.ravel()
         at = np.flatnonzero(contrast.any(axis=0))  # a class without errors leaves the others' tests as they are
         own = contrast[:, at] @ self.covariance[np.ix_(at, at)] @ contrast[:, at].T
@@ -206,13 +234,20 @@ class DistalOutcome(Tabled):
         said = []
         if len(self.estimates) > 1:
             statistic, df, p = self.test()
-            said.append(f"The same in all classes: chi-squared {statistic:.2f} with {df} df, {told_p(p)}.")
+            tested = f"The same in all classes: chi-squared {statistic:.2f} with {df} df, {told_p(p)}."
+            untold = self.not_tested or "No Wald's test: some estimates have no errors."
+            said.append(untold if np.isnan(p) else tested)
         return [self._table(0.95), *said, *_told_left_out(self.left_out)]
 
 
 def _ends(low: Array, high: Array, level: float, write: Callable[[float], str] | None = None) -> list[Column]:
     names = (("low", low), ("high", high))
     return [Column(f"{100 * level:g} % {side}", ends.ravel(), 3, side, write=write) for side, ends in names]
+
+
+def _numbers(which: NDArray[np.bool_]) -> list[str]:
+    """Return the numbers of some classes, from 1."""
+    return [str(k + 1) for k in np.flatnonzero(which)]
 
 
 def _told_left_out(said: str) -> list[str]:

@@ -60,7 +60,7 @@ def _outcomes_headline(found: dict[str, Any]) -> str:
     """Name the outcomes that differ between the classes beyond chance."""
     if any(len(outcome.estimates) == 1 for outcome in found.values()):
         return "What follows in all rows."
-    telling = [column_name(name) for name, outcome in found.items() if outcome.test().p_value < 0.05]
+    telling = [column_name(name) for name, own in found.items() if own.not_tested or own.test().p_value < 0.05]
     if not telling:
         return "No outcome differs between the classes beyond chance."
     return f"{listed(telling)} {verb(len(telling), 'differs', 'differ')} between the classes."
@@ -77,6 +77,7 @@ def _outcomes_notes(classes: LatentClasses, found: dict[str, Any]) -> list[str]:
             "<b>Chi-squared</b> tests that an outcome is the same in all classes; the copies below have the test of "
             "each pair of classes."
         )
+    texts += [f"{column_name(n)}: {escaped(outcome.not_tested)}" for n, outcome in found.items() if outcome.not_tested]
     told = [f"{escaped(outcome.left_out)} ({column_name(n)})" for n, outcome in found.items() if outcome.left_out]
     return [*texts, f"<b>Note:</b> {'; '.join(told)}: left out here."] if told else texts
 
