@@ -430,3 +430,33 @@ def test_estimates_say_which_arguments_they_do_not_take() -> None:
     for rows in ((), (x,)):
         with pytest.raises(ValueError, match="needs the rows of the fit: give X and y"):
             model.estimates(*rows, method="bootstrap")
+
+
+def test_columns_that_any_line_goes_through_are_named() -> None:
+    """Exchanged at one of two values, the means of two components of equal weight are as likely."""
+    draws = np.random.default_rng(1)
+    x, is_first = (draws.random(400) < 0.5).astype(float), draws.random(400) < 0.5
+    y = np.where(is_first, 3 * x, 10 - 3 * x) + 0.5 * draws.normal(size=400)
+    with pytest.warns(ConvergenceWarning, match="x1: 2 different rows, which any line goes through"):
+        model = mj.RegressionMixture(2, random_state=0).fit(x[:, None], y)
+    at = model.predict_components(np.array([[0.0], [1.0]]))
+    other = np.array([at[0], at[1][::-1]])
+
+    def log_likelihood(means: NDArray[np.float64]) -> float:
+        away = (y[:, None] - means[x.astype(int)]) / 0.5
+        return float(np.log(np.exp(-0.5 * away**2).sum(axis=1)).sum())
+
+    assert log_likelihood(at) == pytest.approx(log_likelihood(other), rel=1e-12)
+    table = pd.DataFrame({"y": y, "level": np.where(x == 1, "a", "b")})
+    table.loc[draws.random(400) < 0.3, "level"] = "c"
+    with pytest.warns(ConvergenceWarning, match="level: .*3 different rows"):
+        mj.RegressionMixture.from_formula("y ~ level", table, n_components=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        third = np.where(np.arange(400) < 40, 2.0, x)[:, None]  # three values, two of which tell of the third
+        mj.RegressionMixture(2, random_state=0).fit(third, np.where(is_first, 3, -3) * third[:, 0] + y - 3 * x)
+        mj.RegressionMixture(2, random_state=0).fit(np.column_stack([x, draws.normal(size=400)]), y)
+        people = np.cumsum(np.append(1, is_first[1:] != is_first[:-1]))
+        mj.RegressionMixture(2, random_state=0).fit(x[:, None], y, groups=people)
+        mj.RegressionMixture(2, random_state=0).fit(x[:, None], y, component_labels=np.where(x == 1, -1, is_first))
+        mj.RegressionMixture(1).fit(x[:, None], y)

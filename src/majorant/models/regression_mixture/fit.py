@@ -34,7 +34,7 @@ from majorant.models.regression_mixture.read import unit_stream
 from majorant.models.regression_mixture.settings import Given, check_init
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped, of_one_line
+from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped, of_one_line, of_saturated
 from majorant.search.contestants import Found, NamedStart, Run, entrants
 from majorant.search.race import Race, followed, of_all_rows
 from majorant.search.record import StartRecord
@@ -107,6 +107,8 @@ def fit(
         said.append((of_dropped(units, model._in_words(model._feature_names())), LinAlgWarning))
     if extras.gating is not None and (undetermined := of_undetermined(extras.gating, gating_names, SAME)):
         said.append((undetermined, ConvergenceWarning))
+    if saturated := of_saturated(units, model.n_components, model._in_words(model._feature_names())):
+        said.append((saturated, ConvergenceWarning))
     if attributes["separated_"]:
         said.append((attributes["separated_"], ConvergenceWarning))
     if not found.best.is_regular:

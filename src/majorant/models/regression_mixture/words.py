@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant._numbers import counted
 from majorant.densities.regression import EXACT_LINE, NO_MAXIMUM
 from majorant.models.covariates import BY_FORMULA, told
-from majorant.models.regression_mixture.units import AnyUnits
+from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.solvers.orthonormal import WITHOUT_EFFECT
 from majorant.solvers.responses import Response
 
@@ -19,6 +20,8 @@ PLAIN_ONLY = (
     "trimming or labels; gating with init='moments' alone)"
 )
 EXACT_ROWS = "a component fits its rows exactly, so its noise is a floor"
+FEW = 1000
+"""Rows that are looked at before all."""
 SEPARATED = "a component's line runs to infinity"
 
 
@@ -71,6 +74,32 @@ def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
             f"on these rows; {done}. Leave {it} out to have unique ones; {BY_FORMULA}"
         )
     return ". ".join(said)
+
+
+def of_saturated(units: AnyUnits, n_components: int, names: Sequence[str]) -> str:
+    """Say which columns take so few values that a line goes through any: nothing there tells whose a mean is.
+
+    Lines at p rows of a design of p columns are any p means, so that means of components may be exchanged at one of
+    them (C. Hennig, "Identifiability of models for clusterwise linear regression", 2000). Groups, labels, weights that
+    depend on columns and shared coefficients tell which belong together.
+    """
+    known = units.is_grouped or units.gating is not None or units.labels is not None or units.n_shared > 0
+    p = units.n_coefficients
+    if n_components == 1 or known or p == 1 or not isinstance(units, Units) or _n_different(units.z[:FEW]) > p:
+        return ""
+    if _n_different(units.z) > p:
+        return ""
+    told = ", ".join(names[j] for j in range(len(names)) if j not in units.coordinates.dropped)
+    return (
+        f"{told}: {p} different rows, which any line goes through. Which component of one is which of another is told "
+        "by weights and noise alone, so that coefficients may be those of a mixed pair; log-likelihood and predictions "
+        "are right. Add a column that varies, or groups of rows that share a component"
+    )
+
+
+def _n_different(design: NDArray[np.float64]) -> int:
+    size = np.abs(design).max(axis=0, initial=1e-300)
+    return len(np.unique(np.round(design / size, 9), axis=0))
 
 
 def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> list[str]:
