@@ -77,6 +77,15 @@ def test_it_finds_the_parts_and_the_classes() -> None:
     assert fitted.confusion_.sum() == 90
 
 
+@pytest.mark.parametrize("init", ["annealed", "kmeans"])
+def test_a_column_of_noise_that_is_large_does_not_lead_the_starts(init: str) -> None:
+    X, y, _ = planted(n=90)
+    X = np.concatenate([X, np.random.default_rng(1).normal(size=(*X.shape[:3], 1))], axis=3)
+    units = np.append(np.ones(X.shape[3] - 1), 100.0)
+    alike, other = (model(latent_init=init).fit(X * unit, y) for unit in (1.0, units))
+    assert other.objective_ < 1.3 * alike.objective_ and other.score(X * units, y) > alike.score(X, y) - 0.03
+
+
 @pytest.mark.parametrize("scaling", [0.3, 2.0])
 def test_the_table_may_weigh_less_or_more(scaling: float) -> None:
     X, y, _ = planted()

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_sample_weight
 
 import majorant as mj
+from majorant.starts.annealed_pooling import column_sizes
 from tests.models.test_latent_svc import planted
 
 
@@ -173,3 +174,28 @@ def test_class_weights_that_are_none_are_refused(class_weight: Any, error: type[
     X, y, _ = planted(n=12)
     with pytest.raises(error, match="class_weight"):
         mj.LatentSVC(class_weight=class_weight).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_starts_are_not_led_by_a_column_of_noise_that_is_large(seed: int, scale: float) -> None:
+    """The regions of the fit in equal units are a start in these too: the search comes as low, or nearly."""
+    X, y, _ = planted(seed, n=120, width=5, d=8, n_classes=4)
+    units = np.append(np.ones(7), scale)
+    alike = mj.LatentSVC(1e-3, random_state=0).fit(X, y)
+    there = mj.LatentSVC(1e-3, latent_init=alike.latent_, random_state=0).fit(X * units, y)
+    model = mj.LatentSVC(1e-3, random_state=0).fit(X * units, y)
+    assert model.objective_ < 1.3 * there.objective_
+    new, labels, _ = planted(seed + 100, n=1000, width=5, d=8, n_classes=4)
+    assert model.score(new * units, labels) > alike.score(new, labels) - 0.03
+
+
+def test_sizes_of_columns_do_not_depend_on_order_repeats_or_padding() -> None:
+    rows = np.random.default_rng(0).normal(size=(50, 5)) * [1, 1, 1, 1, 300]
+    sizes = column_sizes(rows)
+    assert (sizes[:4] == 1).all() and 128 <= sizes[4] <= 512
+    again = np.vstack([np.full((1, 5), np.nan), rows[::-1], rows[:7]])
+    np.testing.assert_array_equal(column_sizes(again), sizes)
+    np.testing.assert_array_equal(column_sizes(rows + 1e6), np.where(sizes == 1, 1, sizes))  # where it lies is no size
+    np.testing.assert_array_equal(column_sizes(rows[:, :4] * [1, 2, 3, 5]), np.ones(4))
+    np.testing.assert_array_equal(column_sizes(np.zeros((3, 2))), np.ones(2))

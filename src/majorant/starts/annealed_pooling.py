@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ BETAS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 COLDER = (16.0, 32.0)
 """Further inverse temperatures for strong penalties, whose scores are small, so that pooling stays soft for longer."""
 
+FAR = 10.0
+"""How many times the median range of the columns a range is from which on starts shrink the column."""
 STRONG = 1e-2
 TAU = 8.0
 STEPS = 25
@@ -32,6 +35,7 @@ def annealed_pooling(
     # (dim,): added to the weights before every temperature, for problems in which latent values are interchangeable:
     # otherwise the path would never leave weights that are equal for all of them
     nudge: NDArray[np.float64] | None = None,
+    sizes: NDArray[np.float64] | float = 1.0,  # (dim,): of features, by which the path divides them; see `column_sizes`
 ) -> tuple[NDArray[np.float64], int]:
     r"""Return weights after an annealing path from the mean over latent values to the best latent value.
 
@@ -58,8 +62,21 @@ def annealed_pooling(
         def f(at: NDArray[np.float64], beta: float = beta) -> tuple[float, NDArray[np.float64]]:
             nonlocal n_passes
             n_passes += 1
-            value, gradient = loss(at, beta / unit, TAU / unit)
-            return (value + strength / 2 * float(np.sum(at * at))) / unit, (gradient + strength * at) / unit
+            value, gradient = loss(at / sizes, beta / unit, TAU / unit)
+            return (value + strength / 2 * float(np.sum(at * at))) / unit, (gradient / sizes + strength * at) / unit
 
-        w = lbfgs(f, w if nudge is None else w + nudge, tol=1e-6, max_iter=STEPS).x
-    return w, n_passes
+        w = lbfgs(f, w if nudge is None else w + nudge / sizes, tol=1e-6, max_iter=STEPS).x
+    return w / sizes, n_passes
+
+
+def column_sizes(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return what starts divide columns by: one, but for those that vary far more than most, a power of two.
+
+    Such a column would be most of every distance and of the penalty on the path, which then leads nowhere.
+    """
+    with np.errstate(invalid="ignore"):
+        span = np.fmax.reduce(rows, axis=0).astype(np.float64) - np.fmin.reduce(rows, axis=0)
+    span = np.nan_to_num(span)
+    typical = float(np.median(span[span > 0])) if (span > 0).any() else 1.0
+    far = span > FAR * typical
+    return np.where(far, 2.0 ** np.round(np.log2(np.where(far, span / typical, 1.0))), 1.0)

@@ -21,6 +21,7 @@ from majorant.models.margin.family import Weights
 from majorant.models.margin.search import First, StartRequest, vanishes
 from majorant.solvers.nearest import squared_distances
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
+from majorant.starts.annealed_pooling import column_sizes
 
 NAMED = ("annealed", "kmeans", "random")
 """Values of `latent_init`."""
@@ -48,6 +49,7 @@ class Discovered:
     # (n_parts, n_features): means of the clusters; if there are fewer distinct regions than parts, the last rows repeat
     # the overall mean
     centres: NDArray[np.float64]
+    sizes: NDArray[np.float64]  # (n_features,): by which features were divided, in `centres` and `mean` too
     parts: NDArray[np.int32]  # (n_images, n_regions): nearest centre of each region
     mean: NDArray[np.float64]  # (n_features,): mean of the regions
 
@@ -58,9 +60,16 @@ def region_rows(grids: GridSet) -> NDArray[Any]:
     return rows
 
 
+def rows_of_equal_size(grids: GridSet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the regions of all images with columns of about equal size, and what these were divided by."""
+    rows = region_rows(grids)
+    sizes = column_sizes(rows)
+    return rows / sizes if (sizes != 1).any() else rows, sizes
+
+
 def nearest_means(grids: GridSet, shares: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.int32]:
     """Assign each region to the part of nearest mean, so that the means of random parts differ more."""
-    rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)
+    rows, weights = rows_of_equal_size(grids)[0], np.repeat(shares, grids.n_regions)
     sums = collect(parts.ravel(), np.column_stack([rows, np.ones(len(rows))]), grids.n_parts, weights)
     means = sums[:, :-1] / np.maximum(sums[:, -1:], 1e-300)
     nearest = squared_distances(rows.astype(np.float64), means).argmin(axis=1)
@@ -76,13 +85,14 @@ def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int
         Weights of the images.
     n_jobs : int, optional
     """
-    rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)
+    rows, sizes = rows_of_equal_size(grids)
+    weights = np.repeat(shares, grids.n_regions)
     n_clusters = min(grids.n_parts, empirical_measure(rows, weights).n_points)
     clusters = KMeans(n_clusters, random_state=seed, n_jobs=n_jobs).fit(rows, sample_weight=weights)
     mean = np.einsum("i,ij->j", weights, rows) / weights.sum()
     centres = np.tile(mean, (grids.n_parts, 1))
     centres[:n_clusters] = clusters.cluster_centers_
-    return Discovered(centres, clusters.labels_.astype(np.int32).reshape(-1, grids.n_regions), mean)
+    return Discovered(centres, sizes, clusters.labels_.astype(np.int32).reshape(-1, grids.n_regions), mean)
 
 
 def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength: float) -> NDArray[np.int32]:
@@ -91,7 +101,7 @@ def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength
     At `strength` one, the cost if all pairs of neighbours differed equals the sum over regions of the squared distance
     from the nearest part.
     """
-    rows = region_rows(grids).astype(np.float64)
+    rows = rows_of_equal_size(grids)[0].astype(np.float64)
     distances = squared_distances(rows, found.centres)
     scale = float(distances.min(axis=1).mean())
     neighbours = grid_to_graph(*shape).tocoo()
@@ -148,5 +158,7 @@ def annealed_parts(request: StartRequest[GridProblem], seed: int) -> First:
     grids = request.problem.samples
     found = discover(grids, request.shares, seed, request.problem.n_jobs)
     nudge = np.zeros(grids.dim)
-    grids.split(nudge)[0][:] = NUDGE * (found.centres - found.mean)
-    return request.annealed(n_units=grids.n_regions, nudge=nudge)
+    grids.split(nudge)[0][:] = NUDGE * (found.centres - found.mean) * found.sizes
+    sizes = np.ones(grids.dim)
+    grids.split(sizes)[0][:] = found.sizes
+    return request.annealed(n_units=grids.n_regions, nudge=nudge, sizes=sizes)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+from scipy import sparse
 
 from majorant.models.margin.search import First, StartRequest
 from majorant.solvers.structural_svm.bags import BagProblem
+from majorant.starts.annealed_pooling import column_sizes
 
 NAMED = ("annealed", "first", "center", "random")
 """Values of `latent_init`."""
@@ -29,7 +32,10 @@ def first_regions(request: StartRequest[BagProblem]) -> Iterator[First]:
     if request.given is not None:
         yield First("given regions", request.given)
     elif request.init == "annealed":
-        yield request.annealed(mean_square=bags.mean_square(request.shares))
+        sizes = np.ones(bags.rows.shape[1]) if sparse.issparse(bags.rows) else column_sizes(bags.own_rows)
+        alike = bags if (sizes == 1).all() else replace(bags, rows=np.ascontiguousarray(bags.rows / sizes))
+        of_weights = np.tile(np.append(sizes, 1.0), bags.n_classes)
+        yield request.annealed(mean_square=alike.mean_square(request.shares), sizes=of_weights)
         yield First("first regions", none, is_trusted=True)
     elif request.init == "first":
         yield First("first regions", none)

@@ -54,7 +54,12 @@ class StartRequest(Generic[Problem]):
     seed: int
 
     def annealed(
-        self, *, mean_square: float = 0.0, n_units: int = 1, nudge: NDArray[np.float64] | None = None
+        self,
+        *,
+        mean_square: float = 0.0,
+        n_units: int = 1,
+        nudge: NDArray[np.float64] | None = None,
+        sizes: NDArray[np.float64] | float = 1.0,
     ) -> First:
         """Make the annealed start, at temperatures for scores that are sums over so many units."""
         w, n_passes = annealed_pooling(
@@ -64,6 +69,7 @@ class StartRequest(Generic[Problem]):
             mean_square=mean_square,
             unit=float(self.problem.cost.max()),
             nudge=nudge,
+            sizes=sizes,
         )
         return First("annealed pooling", self.problem.own_latent(w), n_passes + 1, is_trusted=True)
 

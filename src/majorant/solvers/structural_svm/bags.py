@@ -62,6 +62,13 @@ class BagSet:
     def longest(self) -> float:
         return float(np.sqrt(self._squares().max(initial=0.0) + self.bias**2))
 
+    @property
+    def own_rows(self) -> NDArray[Any]:
+        """The rows that are in bags, of dense ones."""
+        last = np.cumsum(self.counts)
+        within = np.arange(int(last[-1])) - np.repeat(last - self.counts, self.counts)
+        return np.asarray(self.rows[np.repeat(self.starts, self.counts) + within])
+
     def mean_square(self, shares: Vector) -> float:
         """Return the mean squared length of rows with their constant feature, averaged within bags and over bags."""
         squares = self._squares()
