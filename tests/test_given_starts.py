@@ -64,6 +64,35 @@ def test_a_start_from_which_nothing_is_drawn_is_run_once(cls: type[Any], setting
         assert given.search_.n_starts == 1 and given.regular_
 
 
+ONE_START = [
+    *((mj.GaussianMixture, {"covariance_type": kind}, X) for kind in ("full", "tied", "diag", "spherical")),
+    (mj.GaussianMixture, {"means_init": CENTRES}, X),
+    (mj.GaussianMixture, {"init_params": "random"}, X),
+    (mj.GaussianMixture, {}, np.where(np.arange(120).reshape(60, 2) % 7 == 0, np.nan, X)),
+    (mj.LatentClassAnalysis, {}, ITEMS),
+    (mj.LatentClassAnalysis, {"items": "normal"}, X),
+    (mj.HiddenMarkovModel, {}, X),
+    (mj.HiddenMarkovModel, {"emission": "categorical"}, ITEMS),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("cls", "settings", "rows"), ONE_START)
+@pytest.mark.parametrize("steps", [(1, 1), (2, 3)])
+def test_steps_of_a_warm_start_are_those_of_one_fit(
+    cls: type[Any], settings: dict[str, Any], rows: Any, steps: tuple[int, int]
+) -> None:
+    once = cls(2, n_init=1, random_state=0, max_iter=sum(steps), **settings).fit(rows)
+    twice = cls(2, n_init=1, random_state=0, max_iter=steps[0], warm_start=True, **settings).fit(rows)
+    assert twice.n_iter_ == steps[0]
+    twice.set_params(max_iter=steps[1]).fit(rows)
+    assert twice.log_likelihood_ == pytest.approx(once.log_likelihood_, rel=1e-12)
+    for name in once.estimate_names_:
+        # A warm start keeps the order of the components, also where the first is no longer the largest.
+        of_each = (np.sort(getattr(model, f"{name}_"), axis=None) for model in (twice, once))
+        np.testing.assert_allclose(*of_each, rtol=1e-8, atol=1e-10)
+
+
 HALVES = np.repeat([0, 1], 30)
 FROM_ONE: dict[str, Callable[..., Any]] = {
     "KMeans": lambda **settings: mj.KMeans(2, init=CENTRES, **settings).fit(X),

@@ -101,7 +101,9 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
         How long a search goes on: one round of starts; until perturbations find nothing better; up to five
         times as long.
     warm_start : bool, default=False
-        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
+        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes. After a fit
+        from one start (``n_init=1``) 1 + 1 steps are 2, up to six, after which runs are extrapolated; where starts are
+        raced, `max_iter` limits the race too.
     random_state : int, RandomState instance or None, default=None
         Seed of starts and perturbations.
     verbose : int, default=0

@@ -119,7 +119,9 @@ class LatentClassAnalysis(FittedLatentClasses):
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM.
     warm_start : bool, default=False
-        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes.
+        Whether a fit begins at the solution of the last one, if that was of estimates of the same shapes. After a fit
+        from one start (``n_init=1``) 1 + 1 steps are 2, up to six, after which runs are extrapolated; where starts are
+        raced, `max_iter` limits the race too.
     random_state : int, RandomState instance or None, default=None
         Seed of starts, perturbations and random bounds.
     verbose : int, default=0
