@@ -97,3 +97,9 @@ def test_one_class_is_refused_or_documented(cls: type[Any], weighted: bool, rows
         return
     with pytest.raises(ValueError, match="y holds one class only, b"):
         make(cls, 1).fit(rows, y, **given)
+
+
+def test_labels_of_one_class_and_rows_without_one_are_refused() -> None:
+    y = np.array(["yes"] * 10 + [None] * 10, dtype=object)
+    with pytest.raises(ValueError, match="one class only, yes, among the rows with a label and weight"):
+        mj.DiscriminativeLatentClasses(2, random_state=0).fit(np.random.default_rng(0).normal(size=(20, 3)), y)

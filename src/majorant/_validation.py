@@ -117,6 +117,12 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
+def refuse_one_class(classes: Sequence[Any] | NDArray[Any], where: str = "") -> None:
+    """Raise ValueError for labels of a single class, `where` they were looked for."""
+    if len(classes) == 1:
+        raise ValueError(f"y holds one class only, {classes[0]!s}{where}: a classifier needs at least two classes")
+
+
 def check_enough_rows(n_rows: int, name: str, size: int, part: str, groups: Any = None) -> None:
     """Raise ValueError for more parts than rows, or than groups; `name` is the parameter for the number of parts."""
     if n_rows < size:

@@ -198,7 +198,7 @@ class TestMistakes:
         y = TARGETS["poisson"].copy()
         y[1234] = -1.0
         with pytest.raises(
-            ValueError, match=r'among rows 0 to 2999, .*: family="poisson" needs counts.*entry 1234 of y is -1'
+            ValueError, match=r'among rows 0 to 2999, .*: family="poisson" needs counts.*row 1234 of y is -1'
         ):
             mj.RegressionMixture(2, family="poisson").fit(mj.open_rows(lambda: [X]), y)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,13 @@ def test_identification_of_three_items_and_of_items_of_every_kind() -> None:
     every, _ = mixed()
     model = mj.LatentClassAnalysis(2, items={"visits": "count"}, random_state=0).fit(every)
     assert model.identification().unidentified == ()
+
+
+def test_decimal_cells_are_numbers() -> None:
+    draws = np.random.default_rng(0)
+    bits, weight = (draws.random((60, 3)) < 0.5).astype(int), np.round(draws.normal(size=60), 2)
+    plain = pd.DataFrame(bits, columns=list("abc")).assign(w=weight)
+    exact = plain.assign(a=[Decimal(int(v)) for v in plain["a"]], w=[Decimal(str(v)) for v in weight])
+    fitted = [mj.LatentClassAnalysis(2, n_init=2, random_state=0).fit(table) for table in (plain, exact)]
+    assert fitted[0].log_likelihood_ == fitted[1].log_likelihood_
+    assert fitted[0].items_ == fitted[1].items_

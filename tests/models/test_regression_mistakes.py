@@ -128,7 +128,7 @@ def test_targets_that_cannot_be_are_refused_at_the_fit_and_after(family: str, va
     model, y = fitted(family, **given), Y[family].copy()
     y[7] = value
     for method in (model.fit, model.predict_proba, model.classify, model.log_density, model.score, model.bic):
-        with pytest.raises(ValueError, match=f"{match}.*entry 7 of y is {value:g}"):
+        with pytest.raises(ValueError, match=f"{match}.*row 7 of y is {value:g}"):
             method(X, y, **given)
 
 

@@ -129,14 +129,14 @@ def test_densities_of_large_counts_are_normal_ones(name: str, size: float) -> No
 @pytest.mark.parametrize(
     ("name", "y", "trials", "says"),
     [
-        ("poisson", [0.0, 1.5], [1.0, 1.0], "counts: whole numbers of at least 0; entry 1 of y is 1.5"),
-        ("poisson", [-1.0], [1.0], "entry 0 of y is -1"),
-        ("binomial", [2.0], [1.0], "0 or 1; entry 0 of y is 2"),
-        ("binomial", [2.0, 4.0], [3.0, 3.0], "from 0 to trials; entry 1 of y is 4"),
-        ("poisson", [0.0, 1e200], [1.0, 1.0], r"at most 2\*\*53 = 9.007e\+15, .*; entry 1 of y is 1e\+200. Use family"),
-        ("binomial", [0.0, 1.0], [1.0, 1e200], r"trials must be at most 2\*\*53 .*; entry 1 of trials is 1e\+200. Use"),
-        ("gamma", [1.0, 0.0], [1.0, 1.0], "positive targets; entry 1 of y is 0"),
-        ("gamma", [1.0, 1e300], [1.0, 1.0], r"targets below 1e\+150; entry 1 of y is 1e\+300"),
+        ("poisson", [0.0, 1.5], [1.0, 1.0], "counts: whole numbers of at least 0; row 1 of y is 1.5"),
+        ("poisson", [-1.0], [1.0], "row 0 of y is -1"),
+        ("binomial", [2.0], [1.0], "0 or 1; row 0 of y is 2"),
+        ("binomial", [2.0, 4.0], [3.0, 3.0], "from 0 to trials; row 1 of y is 4"),
+        ("poisson", [0.0, 1e200], [1.0, 1.0], r"at most 2\*\*53 = 9.007e\+15, .*; row 1 of y is 1e\+200. Use family"),
+        ("binomial", [0.0, 1.0], [1.0, 1e200], r"trials must be at most 2\*\*53 .*; row 1 of trials is 1e\+200. Use"),
+        ("gamma", [1.0, 0.0], [1.0, 1.0], "positive targets; row 1 of y is 0"),
+        ("gamma", [1.0, 1e300], [1.0, 1.0], r"targets below 1e\+150; row 1 of y is 1e\+300"),
     ],
 )
 def test_targets_that_cannot_be(name: str, y: list[float], trials: list[float], says: str) -> None:

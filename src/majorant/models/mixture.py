@@ -39,7 +39,7 @@ from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
-from majorant.models.mixture_summary import cut_short, degenerate_sentence, fewer_parts, renumbered
+from majorant.models.mixture_summary import cut_short, degenerate_sentence, fewer_parts, in_its_words, renumbered
 from majorant.models.undetermined_covariances import apart, of_never_together, of_undetermined, undetermined
 from majorant.models.unlinked import of_unlinked_columns, unlinked_columns
 from majorant.search.contest import MixtureContest
@@ -148,8 +148,7 @@ class MixtureEstimator(FittedMixture):
 
     def _plan(self) -> Plan:
         """Return the search settings."""
-        k = self.n_components
-        return Plan(least_rounds=max(2, min(k, 6)))
+        return Plan(least_rounds=max(2, min(self.n_components, 6)))
 
     def fit(
         self,
@@ -445,14 +444,15 @@ class MixtureEstimator(FittedMixture):
 
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
         """Return why the solution does not count; empty where it does."""
-        said = renumbered(str(contest.judged(ends)), order.tolist())
+        said = renumbered(self, str(contest.judged(ends)), order.tolist())
         self.dependent_, self.constant_ = undetermined(self._matrices() * bool(said), contest.columns, contest.weights)
         return of_undetermined(self.dependent_, self.constant_) or said
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
         """Return what was searched, in words."""
         excluded = found.excluded if found.n_degenerate and self.regular_ else None
-        return found.told if excluded is None else f"{found.told} A solution was left out: {excluded.degenerate}."
+        told = "" if excluded is None else f" A solution was left out: {in_its_words(self, excluded.degenerate)}."
+        return f"{found.told}{told}"
 
     def _warnings(self, contest: Any) -> list[str]:
         """Return the warnings of the fit."""

@@ -132,14 +132,23 @@ def cut_short(max_iter: int) -> str:
     return f"The fit did not converge in max_iter={max_iter} steps: raise it, or tol."
 
 
-def renumbered(said: str, order: Sequence[int]) -> str:
-    """Return what is said of components, such as "2, 3 (of 3)", with the numbers that they have in some order."""
+def renumbered(model: Any, said: str, order: Sequence[int]) -> str:
+    """Return what is said of components, such as "2, 3 (of 3)", with the numbers that they have in some order.
+
+    They are called as they are in the model: states, or classes.
+    """
     place = np.argsort(order) + 1
 
     def moved(found: re.Match[str]) -> str:
         return ", ".join(map(str, sorted(int(place[int(number) - 1]) for number in found[0].split(", "))))
 
-    return re.sub(r"\d+(, \d+)*(?= \(of )", moved, said)
+    return in_its_words(model, re.sub(r"\d+(, \d+)*(?= \(of )", moved, said))
+
+
+def in_its_words(model: Any, said: str) -> str:
+    """Return what is said of components as of the parts of a model, states or classes."""
+    part = card_of(model).part
+    return said.replace("components", plural_of(part)).replace("component", part)
 
 
 def components_block(

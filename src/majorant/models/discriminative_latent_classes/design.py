@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._validation import refuse_one_class
 from majorant.data.chunks import Chunks
 from majorant.data.measure import Measure, empirical_measure
 from majorant.data.units import distinct_units
@@ -92,6 +93,9 @@ class FitRows:
     n_rows: int
     n_sampled: int
     penalty_of_df: Callable[[float], float]  # see `Design.penalty_of_df`
+
+    def __post_init__(self) -> None:
+        refuse_one_class(self.classes, ", among the rows with a label and weight")
 
 
 def rows_in_memory(X: Any, targets: Targets, weights: Array | None, n_jobs: int | None) -> FitRows:

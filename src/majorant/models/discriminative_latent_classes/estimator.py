@@ -261,7 +261,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels, numbers or text, NaN or None where a row has none. Or probabilities of labels: floats, rows of sum
             one; a row counts as its label drawn from them. Or indicators, zeros and ones, of labels of which a row may
-            have any number: they are independent given the class. One label alone is fine, and always predicted.
+            have any number: they are independent given the class. One label alone is refused: it tells of no class.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero. A label whose rows have no weight is not learnt.
 

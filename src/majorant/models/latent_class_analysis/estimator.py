@@ -260,7 +260,7 @@ class LatentClassAnalysis(FittedLatentClasses):
                 repeated += of_repeated(block.names, table, contest.weights)
                 named = re.search(r"(?<=in )normal column (\d+)", said)
                 said = said.replace(named[0], f"normal item {block.names[int(named[1]) - 1]!r}") if named else said
-        return said.replace("component ", "class ") + repeated
+        return said + repeated
 
     def _advice(self) -> str:
         named = re.search(r"in normal item ('.*?'|\".*?\")", self.degeneracy_)

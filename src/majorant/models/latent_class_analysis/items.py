@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -237,7 +238,7 @@ def _kind_of_cell(value: Any) -> str:
         return "text"
     if isinstance(value, bool | np.bool_):
         return "truth value"
-    return "number" if isinstance(value, Real) else type(value).__name__
+    return "number" if isinstance(value, Real | Decimal) else type(value).__name__
 
 
 def _kind_of(known: NDArray[Any], *, has_order: bool) -> str:

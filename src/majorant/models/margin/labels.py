@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._numbers import briefly
+from majorant._validation import refuse_one_class
 
 
 def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -19,9 +20,7 @@ def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[
         If fewer than two labels have weight.
     """
     classes = np.unique(labels[weights > 0])
-    if len(classes) < 2:
-        where = "" if (weights > 0).all() else ", among the samples with weight"
-        raise ValueError(f"y holds one class only, {classes[0]!s}{where}: a classifier needs at least two classes")
+    refuse_one_class(classes, "" if (weights > 0).all() else ", among the samples with weight")
     codes = np.searchsorted(classes, labels)
     codes = np.where(codes < len(classes), codes, 0)
     return classes, np.where(classes[codes] == labels, codes, -1).astype(np.int32)

@@ -64,7 +64,7 @@ def check_extras(
     counts = None if trials is None else _column("trials", trials, n)
     if counts is not None and ((counts < 1) | (counts != np.floor(counts))).any():
         at = int(np.flatnonzero((counts < 1) | (counts != np.floor(counts)))[0])
-        raise ValueError(f"trials must be whole numbers of at least 1; entry {at} is {counts[at]:g}")
+        raise ValueError(f"trials must be whole numbers of at least 1; row {at} is {counts[at]:g}")
     labels = None if component_labels is None else checked_labels(component_labels, n, n_components)
     if labels is not None and codes is not None:
         labels = labels_of_groups(labels, codes, names)

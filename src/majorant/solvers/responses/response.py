@@ -107,7 +107,7 @@ class Response(ABC):
         Raises
         ------
         ValueError
-            Names the entry and what was expected.
+            Names the row and what was expected.
         """
         refuse(y, ~np.isfinite(y), f"family={self.name!r} needs finite numbers", "Drop such rows")
 
@@ -124,7 +124,7 @@ def log_peak(shape: Table) -> Table:
 
 
 def refuse(y: NDArray[np.float64], bad: NDArray[np.bool_], expected: str, remedy: str, what: str = "y") -> None:
-    """Raise ValueError that names the first invalid entry of the target (or of the trials or offset), if any."""
+    """Raise ValueError that names the first invalid row of the target (or of the trials or offset), if any."""
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{expected}; entry {at} of {what} is {y[at]:g}. {remedy}")
+        raise ValueError(f"{expected}; row {at} of {what} is {y[at]:g}. {remedy}")
