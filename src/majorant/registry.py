@@ -234,3 +234,8 @@ def card_of(estimator: Any) -> ModelCard:
         f"{cls.__name__} is not one of majorant's models ({known}): a model of your own needs the decorator "
         "majorant.registry.register"
     )
+
+
+def part_of(model: Any) -> str:
+    """Return what a part of a fitted model is called: that of a model of one's own without a card is a component."""
+    return next((CARDS[name].part for name, cls in ESTIMATORS.items() if isinstance(model, cls)), "component")

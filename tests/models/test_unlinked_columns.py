@@ -13,6 +13,8 @@ from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
+from majorant.densities import Bernoulli
+from majorant.models.mixture import MixtureEstimator
 from majorant.models.unlinked import Links
 
 pytestmark = pytest.mark.filterwarnings("ignore:No row has cells of both columns")  # of full covariances, besides
@@ -161,3 +163,12 @@ def test_links_of_parts_are_those_of_all_rows(seed: int) -> None:
     assert {tuple(map(int, group)) for group in whole.groups([str(j) for j in range(12)])} == expected - (
         expected if len(expected) == 1 else set()
     )
+
+
+def test_a_mixture_of_ones_own_tells_it_too() -> None:
+    class Bits(MixtureEstimator):
+        def _density(self) -> Any:
+            return Bernoulli(self.n_features_in_)
+
+    with pytest.warns(ConvergenceWarning, match="'x4', 'x5', 'x6'. Which components of one group"):
+        assert Bits(2, n_init=2, random_state=0).fit(rows(bits=True)).unlinked_ == APART

@@ -28,3 +28,14 @@ def test_twins_are_called_as_in_the_model(parts: str, monkeypatch: pytest.Monkey
     with pytest.warns(ConvergenceWarning, match=f"two {parts} are the same: fewer do as well"):
         model.fit(X)
     assert "component" not in model.degeneracy_ or parts == "components"
+
+
+@pytest.mark.parametrize("emission", ["poisson", "negative_binomial"])
+def test_a_state_of_one_row_of_counts_does_not_count(emission: str) -> None:
+    y = np.random.default_rng(0).poisson(5, (200, 1))
+    y[100] = 60
+    model = mj.HiddenMarkovModel(2, emission=emission, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"the smallest state has 1\.0 rows \(at least 2 are needed\)"):
+        model.fit(y)
+    y[100:105] = 60
+    assert model.fit(y).regular_

@@ -13,7 +13,7 @@ from majorant._numbers import few_of, plural_of
 from majorant.engine.mixture import Array
 from majorant.models.undetermined_covariances import of_never_together
 from majorant.models.unlinked import of_unlinked_columns
-from majorant.registry import card_of
+from majorant.registry import card_of, part_of
 from majorant.results.criteria import criteria
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, part_columns, search_block
@@ -147,7 +147,7 @@ def renumbered(model: Any, said: str, order: Sequence[int]) -> str:
 
 def in_its_words(model: Any, said: str) -> str:
     """Return what is said of components as of the parts of a model, states or classes."""
-    part = card_of(model).part
+    part = part_of(model)
     return said.replace("components", plural_of(part)).replace("component", part)
 
 

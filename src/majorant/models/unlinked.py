@@ -17,7 +17,7 @@ from majorant.engine.mixture import OnData
 from majorant.laws import Grouped
 from majorant.laws.around import Around
 from majorant.laws.grouped import boundaries
-from majorant.registry import card_of
+from majorant.registry import part_of
 
 Groups = tuple[tuple[str, ...], ...]
 
@@ -92,10 +92,9 @@ def of_unlinked_columns(model: Any) -> str:
     """Say that little matches the components of groups of columns of a fitted mixture; empty where all are linked."""
     if not model.unlinked_:
         return ""
-    card = card_of(model)
-    parts, unit = plural_of(card.part), "group of rows" if model.is_grouped_ else "row"
+    parts, unit = plural_of(part_of(model)), "group of rows" if model.is_grouped_ else "row"
     by = "the gating" if "gating_coef" in model.estimate_names_ else "their shares"
-    unit, by = ("sequence", "transitions") if card.in_order else (unit, by)
+    unit, by = (unit, by) if model._law_of_fit().rows_are_units else ("sequence", "transitions")
     return (
         f"No {unit} has cells of two of these groups of columns: {groups_in_words(model.unlinked_)}. Which {parts} of "
         f"one group are which of another is told by {by} alone, and may be chance: compare no {parts} across groups. "

@@ -480,7 +480,10 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
             tol=self._tolerance,
             max_iter=int(self.max_iter),
             data=lambda *columns, weights: Chunks(blocks_of(columns, weights, groups), n_jobs=self.n_jobs),
-            least_size=0.0,
+            # One row has a density of any height of numbers, and of counts tells of no other, as in regressions.
+            least_size=float(np.clip(0.05 * rows.n_rows, 1.0, 2.0))
+            if all(e.is_discrete for e in self.emissions_)
+            else 0.0,
             row_weight=rows.row_weight,
             batch=int(BATCH * min(1.0, 8192 / np.diff(times.offsets).max())),
             times=times,
