@@ -76,7 +76,9 @@ def test_covariates_and_outcomes_are_taken_in_after_the_classes(table: pl.DataFr
         own = direct.distal_outcome(items, table[name].to_numpy(), method="ml", kind=kind)
         rows = found.filter(pl.col("Outcome") == name)
         for k in range(2):
-            low = own.estimates[k] - 1.959963984540054 * own.standard_errors[k]
+            reach, p = 1.959963984540054 * own.standard_errors[k], own.estimates[k]
+            odds = p / (1 - p) * np.exp(-reach / (p * (1 - p))) if own.levels else p
+            low = odds / (1 + odds) if own.levels else p - reach
             np.testing.assert_allclose(rows[f"Class {k + 1}"].to_numpy(), own.estimates[k], rtol=1e-9)
             np.testing.assert_allclose(rows[f"Class {k + 1} (low)"].to_numpy(), low, rtol=1e-9)
         assert rows["Chi-squared"][0] == pytest.approx(own.test().statistic)

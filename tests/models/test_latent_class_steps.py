@@ -398,9 +398,35 @@ def test_a_class_that_bch_puts_beyond_its_range_has_the_nearest_estimates_and_no
 def test_intervals_of_shares_and_counts_are_what_these_can_be() -> None:
     estimates, errors = np.array([[0.98, 0.02]]), np.array([[0.05, 0.05]])
     shares = DistalOutcome("bch", ("a", "b"), estimates, errors, errors, np.eye(2), "categorical").to_frame()
-    assert shares["high"].max() == 1 and shares["low"].min() == 0 and "-" not in str(shares)
+    logits = np.log(estimates / (1 - estimates)).ravel()  # of which 0.05 / (0.98 * 0.02) is the standard error
+    for end, sign in (("low", -1), ("high", 1)):
+        expected = 1 / (1 + np.exp(-(logits + sign * 1.959964 * 0.05 / (0.98 * 0.02))))
+        np.testing.assert_allclose(shares[end], expected, rtol=1e-6)
+    assert ((shares["low"] > 0) & (shares["high"] < 1)).all()
     counts = DistalOutcome("bch", (), np.array([[0.05]]), np.array([[0.1]]), errors, np.eye(1), "count").to_frame()
     assert counts["low"].item() == 0 and counts["high"].item() == pytest.approx(0.05 + 1.959964 * 0.1)
+
+
+@pytest.mark.parametrize("method", ["ml", "bch", "two-step", "naive"])
+@pytest.mark.parametrize("dtype", [int, float, bool])
+def test_an_outcome_of_0_and_1_is_a_share(method: str, dtype: Any) -> None:
+    """As numbers it would be normal with almost no variance in one class, and its interval would go below 0."""
+    items, _, _ = separable()
+    model, _ = fitted(items)
+    draws = np.random.default_rng(0)
+    ill = draws.random(len(items)) < np.where(model.predict(items) == 1, 0.02, 0.3)
+    found = model.distal_outcome(items, ill.astype(dtype), method=method)
+    text = model.distal_outcome(items, np.where(ill, "yes", "no"), method=method)
+    np.testing.assert_allclose(found.estimates, text.estimates, rtol=1e-9)
+    np.testing.assert_allclose(found.standard_errors, text.standard_errors, rtol=1e-9)
+    shares = [ill[model.predict(items) == k].mean() for k in range(2)]
+    np.testing.assert_allclose(found.estimates[:, 1], shares, atol=0.02)
+    table = found.to_frame()
+    assert ((table["low"] > 0) & (table["high"] < 1) & (table["low"] < table["estimate"])).all()
+    assert "share of 1" in repr(found) and "mean" not in repr(found) and repr(found).count("share of") == 2
+    apart = found.differences()
+    np.testing.assert_allclose(apart["difference"], np.diff(found.estimates[:, 1]))
+    np.testing.assert_allclose((apart["difference"] / apart["standard_error"]) ** 2, apart["statistic"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("unit", [1e-150, 1e160, 1e300])

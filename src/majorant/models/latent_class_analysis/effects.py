@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, ndtr, ndtri
+from scipy.special import chdtrc, expit, logit, ndtr, ndtri
 
 from majorant._frames import data_frame
 from majorant._numbers import p_value, ratio, told_p
@@ -182,16 +182,20 @@ class DistalOutcome(Tabled):
         return is_share & (self.estimates <= room), is_share & (self.estimates >= 1 - room)
 
     def differences(self) -> Any:
-        """Return Wald's test of each pair of classes; of numbers with the difference of their means and its error."""
-        rows = []
-        for a, b in combinations(range(len(self.estimates)), 2):
-            contrast = np.eye(len(self.estimates))[b] - np.eye(len(self.estimates))[a]
-            apart = float(contrast @ self.estimates[:, 0])
-            own = self.covariance[np.ix_([a, b], [a, b])]
-            error = np.nan if self.levels else float(np.sqrt(np.maximum(own.trace() - own[0, 1] - own[1, 0], 0.0)))
+        """Return Wald's test of each pair of classes.
+
+        Beside it is the difference of means, or of shares of the second of two levels, with its standard error.
+        """
+        rows, (k, c) = [], self.estimates.shape
+        for a, b in combinations(range(k), 2):
+            contrast = np.eye(k)[b] - np.eye(k)[a]
+            apart = float(contrast @ self.estimates[:, -1])
+            at = [a * c + c - 1, b * c + c - 1]
+            own = self.covariance[np.ix_(at, at)]
+            error = float(np.sqrt(np.maximum(own.trace() - own[0, 1] - own[1, 0], 0.0)))
             rows.append((b + 1, a + 1, apart, error, *self._wald(contrast[None])))
         heads = ("class", "against", "difference", "standard_error", "statistic", "df", "p_value")
-        of_shares = heads[2:4] if self.levels else ()
+        of_shares = heads[2:4] if c > 2 else ()
         return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads) if head not in of_shares})
 
     def _wald(self, classes: Array) -> WaldTest:
@@ -206,25 +210,37 @@ class DistalOutcome(Tabled):
         own = contrast[:, at] @ self.covariance[np.ix_(at, at)] @ contrast[:, at].T
         return wald(apart, own, float(np.abs(self.estimates).max()))
 
-    def _intervals(self, level: float) -> tuple[Array, Array]:
-        """Return ends of intervals, within 0 and 1 of shares and above 0 of means of counts."""
+    @property
+    def shown(self) -> dict[str, int]:
+        """What is told of a class, by the column of the estimates: the mean, the share of 1, or those of all levels."""
+        if self.levels in ((0, 1), (False, True)):
+            return {"share of 1": 1}
+        return {str(level): j for j, level in enumerate(self.levels or ("mean",))}
+
+    def intervals(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Return the ends of intervals: of shares by their logits, so within 0 and 1; of means of counts above 0."""
         room = float(ndtri(0.5 + level / 2)) * self.standard_errors
-        least = -np.inf if self.kind == "normal" else 0.0
-        most = 1.0 if self.kind == "categorical" else np.inf
-        return np.maximum(self.estimates - room, least), np.minimum(self.estimates + room, most)
+        if self.kind == "categorical":
+            p = self.estimates
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = room / (p * (1 - p))
+                return expit(logit(p) - room), expit(logit(p) + room)
+        least = 0.0 if self.kind == "count" else -np.inf
+        return np.maximum(self.estimates - room, least), self.estimates + room
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each class and level: estimate, error and interval."""
-        return self._table(level).to_frame()
+        levels = self.levels or ("mean",)
+        return self._table(range(len(levels)), levels, level).to_frame()
 
-    def _table(self, level: float) -> Table:
-        k, levels = len(self.estimates), [*(self.levels or ("mean",))]
+    def _table(self, at: Sequence[int], names: Sequence[Any], level: float) -> Table:
+        k, (low, high) = len(self.estimates), self.intervals(level)
         columns = [
-            Column("class", np.repeat(np.arange(1, k + 1), len(levels))),
-            Column("", levels * k, key="level"),
-            Column("estimate", self.estimates.ravel(), 3),
-            Column("SE", self.standard_errors.ravel(), 3, "standard_error"),
-            *_ends(*self._intervals(level), level),
+            Column("class", np.repeat(np.arange(1, k + 1), len(at))),
+            Column("", [*names] * k, key="level"),
+            Column("estimate", self.estimates[:, at].ravel(), 3),
+            Column("SE", self.standard_errors[:, at].ravel(), 3, "standard_error"),
+            *_ends(low[:, at], high[:, at], level),
         ]
         return Table("outcome", columns, keys=2)
 
@@ -237,7 +253,8 @@ class DistalOutcome(Tabled):
             tested = f"The same in all classes: chi-squared {statistic:.2f} with {df} df, {told_p(p)}."
             untold = self.not_tested or "No Wald's test: some estimates have no errors."
             said.append(untold if np.isnan(p) else tested)
-        return [self._table(0.95), *said, *_told_left_out(self.left_out)]
+        shown = self._table([*self.shown.values()], [*self.shown], 0.95)
+        return [shown, *said, *_told_left_out(self.left_out)]
 
 
 def _ends(low: Array, high: Array, level: float, write: Callable[[float], str] | None = None) -> list[Column]:

@@ -452,14 +452,14 @@ class FittedLatentClasses(MixtureEstimator):
         X, sample_weight
             The rows of the fit, which has neither gating nor groups nor known classes.
         y : array-like of shape (n_samples,)
-            Numbers, whose means are compared, or text, whose shares are. Rows without one are left out of this step, as
-            `missing` says, and count among the items.
+            Numbers, whose means are compared, or text, or 0 and 1, whose shares are. Rows without one are left out of
+            this step, as `missing` says, and count among the items.
         method : {"bch", "ml", "two-step", "naive"}, default="bch"
             As for `covariate_effects`; "ml" and "two-step" use the distribution of the outcome within a class; "bch"
             warns where its weights, which may be negative, put an estimate beyond all values that there are.
         assignment : {"modal", "proportional"}, default="modal"
         kind : {"auto", "normal", "count", "categorical"}, default="auto"
-            What the outcome is: by default numbers are normal and text is categorical; counts are Poisson.
+            What the outcome is: by default 0 and 1 and text are categorical, other numbers normal; counts are Poisson.
 
         Returns
         -------

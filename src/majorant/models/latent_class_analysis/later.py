@@ -239,7 +239,8 @@ def outcome_table(values: NDArray[Any], weights: Array, kind: str) -> tuple[Arra
         raise ValueError(f"y is {known.tolist()[0]!r} in every row: give an outcome that varies")
     if kind in ("normal", "count") and not is_number:
         raise ValueError(f'y holds text such as {known.tolist()[0]!r}: its kind is "categorical"; got kind={kind!r}')
-    if is_number and kind != "categorical":
+    is_bits = is_number and not np.setdiff1d(known, [0, 1]).size
+    if is_number and kind != "categorical" and not (is_bits and kind == "auto"):
         numbers = values.astype(np.float64)
         ends = float(known.min()), float(known.max())
         if kind == "count":

@@ -19,7 +19,6 @@ from majorant.report.table import Column, Table
 from majorant.report.words.grammar import listed, verb
 
 Array = NDArray[np.float64]
-NORMAL = 1.959963984540054
 
 
 def outcomes_section(classes: LatentClasses) -> Section | None:
@@ -28,20 +27,24 @@ def outcomes_section(classes: LatentClasses) -> Section | None:
     if not found:
         return None
     names, levels = list[str](), list[str]()
-    estimates, errors = list[Any](), list[Any]()
+    parts = list[tuple[Array, Array, Array]]()
     for name, outcome in found.items():
-        for j, level in enumerate(outcome.levels or ("mean",)):
+        low, high = outcome.intervals()
+        for level, j in outcome.shown.items():
             names.append(name)
-            levels.append(str(level))
-            estimates.append(outcome.estimates[:, j])
-            errors.append(outcome.standard_errors[:, j])
-    values, reach = np.stack(estimates), NORMAL * np.stack(errors)
+            levels.append(level)
+            parts.append((outcome.estimates[:, j], low[:, j], high[:, j]))
+    values, lows, highs = (np.stack(own) for own in zip(*parts, strict=True))
     decimals = [3 if found[name].levels else 2 for name in names]
     columns = [Column("Outcome", names, printed=once(names)), Column("Level", levels)]
     for k in range(classes.k):
-        ends = values[:, k] - reach[:, k], values[:, k] + reach[:, k]
         columns += interval_columns(
-            f"Class {k + 1}", values[:, k], *ends, lambda v, i: numbers.fixed(v, decimals[i]), shown="wide-only"
+            f"Class {k + 1}",
+            values[:, k],
+            lows[:, k],
+            highs[:, k],
+            lambda v, i: numbers.fixed(v, decimals[i]),
+            shown="wide-only",
         )
     if classes.k > 1:
         columns += _tests(names, {name: outcome.test() for name, outcome in found.items()})
@@ -69,7 +72,7 @@ def _outcomes_headline(found: dict[str, Any]) -> str:
 def _outcomes_notes(classes: LatentClasses, found: dict[str, Any]) -> list[str]:
     method = METHODS[next(iter(found.values())).method]
     texts = [
-        "<b>Means</b> of numbers and <b>shares</b> of answers in each class, found after the classes "
+        "<b>Means</b> of numbers and <b>shares</b> of answers, or of 1, in each class, found after the classes "
         f"({method}), with errors that account for the classes having been estimated."
     ]
     if classes.k > 1:
