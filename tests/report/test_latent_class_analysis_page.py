@@ -58,6 +58,69 @@ def test_the_page_tells_what_classes_answer_and_how_well_they_fit() -> None:
     assert "of their component" not in made.html and "unsure of their class" in made.html
 
 
+def test_an_item_of_two_answers_has_one_row_on_the_page_and_two_in_the_copies() -> None:
+    random = np.random.default_rng(0)
+    z = random.random(300) < 0.4
+    bits = {f"bit {i}": (random.random(300) < np.where(z, 0.85, 0.15)).astype(int) for i in range(5)}
+    words = {f"word {i}": np.where(random.random(300) < np.where(z, 0.85, 0.15), "yes", "no") for i in range(5)}
+    table = pd.DataFrame({**bits, **words})
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(table)
+    made = page(model, table)
+    for name, items, in_copies in (("class-profile", 10, 20), ("estimates", 2 * 9, 2 * 21)):
+        found = made.tables[name]
+        assert found.to_html().count('<th scope="row"') == items and len(found.to_csv().splitlines()) == 1 + in_copies
+    assert "bit 0=0</b>" not in made.html and "word 0=no</b>" not in made.html
+    rows = made.tables["class-profile"].to_html()
+    for item in table.columns:
+        assert rows.count(f">{item}</") == 1
+    shown = model.summary().tables["item_probabilities"]
+    level = {"bit": "1", "word": "yes"}
+    assert list(shown.iloc[:, 0]) == [f"{name}={level[name.split()[0]]}" for name in table.columns]
+
+
+def test_the_screen_shows_items_whole() -> None:
+    random = np.random.default_rng(0)
+    z = random.random(300) < 0.4
+    table = pd.DataFrame(
+        {
+            f"How often do you eat cheese of kind {i}": np.array(["never", "now and then", "often", "every day"])[
+                np.minimum((random.random(300) * (2 + 2 * z) * (0.5 + i / 10)).astype(int), 3)
+            ]
+            for i in range(9)
+        }
+    )
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(table)
+    shown = list(model.summary().tables["item_probabilities"].iloc[:, 0])
+    items = [text.rpartition("=")[0] for text in shown]
+    apart = np.ptp(model.item_probabilities_, axis=0)
+    places = np.split(np.arange(len(apart)), np.cumsum(table.nunique())[:-1])
+    telling = sorted(range(9), key=lambda i: -apart[places[i]].max())[: len(set(items))]
+    assert set(items) == {table.columns[i] for i in telling} and 16 < len(shown) <= 20
+    for item in set(items):
+        assert items.count(item) == table[item].nunique()
+    text = str(model.summary())
+    for level in ("never", "now and then", "often", "every day"):
+        assert text.count(f"={level} ") == sum(one.endswith(f"={level}") for one in shown)
+
+
+def test_columns_of_print_have_one_unit_and_one_number_of_decimals() -> None:
+    table, given = drawn()
+    model = mj.LatentClassAnalysis(2, items={"visits": "count"}, random_state=0).fit(table, gating=given)
+    rows = pd.DataFrame({"x": given["age"] / 10, "age": given["age"]})
+    rows["y"] = np.where(given["sex"] == "f", 100 + rows["x"], 9 * rows["x"]) + given["age"] % 1
+    lines = mj.RegressionMixture.from_formula("y ~ x", rows, gating="age", random_state=0)
+    for made in (page(model, table, gating=given), lines.report(rows)):
+        for name in ("class-sizes", "population-shares", "estimates", "effects"):
+            for column in made.tables[name].columns if name in made.tables else ():
+                cells = [text for text in column.printed or column.shown if any(c.isdigit() for c in text)]
+                of_ratios = name == "effects" and column.head in ("Odds ratio", "95 % low", "95 % high")
+                if column.is_number and column.where != "page" and column.head != "p" and not of_ratios:
+                    assert len({text.endswith("%") for text in cells}) <= 1
+                    assert len({len(text.rstrip("\u202f%").partition(".")[2]) for text in cells}) <= 1, (name, column)
+    ends = next(c for c in lines.report(rows).tables["estimates"].columns if c.head == "95 % low")
+    assert ends.shown[-2] == "\u2013" and ends.shown[-1] != "\u2013"  # of the component that others are compared with
+
+
 def test_the_picture_of_the_profile_says_which_mark_is_which_class() -> None:
     table, _ = drawn()
     model = mj.LatentClassAnalysis(3, random_state=0).fit(table)

@@ -162,6 +162,7 @@ def test_names_from_tables_cannot_drive_the_terminal() -> None:
 def test_wide_characters_count_twice() -> None:
     assert display_width("温度a") == 5
     assert shortened("x" * 40, 10) == "xxxxxxx..."
+    assert shortened(f"{'x' * 40}=yes", 12) == "xxxxx...=yes" and shortened("x=" + "y" * 40, 9) == "x=yyyy..."
     lines = Table("t", [Column("feature", ["温度", "abc"]), Column("x", [1, 2])]).to_lines()
     assert display_width(lines[1]) == display_width(lines[2])
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant._frames import data_frame
 from majorant._numbers import few_of, plural_of
@@ -157,7 +159,7 @@ def components_block(
     """Return the shares and estimates of each component, numbered from 1, except those shown elsewhere.
 
     Of many probabilities, and of many numbers of estimates for which `scales` has their standard deviations, those are
-    shown that differ most between the components.
+    shown that differ most between the components; of items, all levels.
     """
     k, scales = len(model.weights_), scales or {}
     tables: list[Table | str] = [
@@ -168,7 +170,7 @@ def components_block(
         if name in left_out:
             continue
         n_numbers, entries = values.shape[1], entries_of(model, name, values.shape[1])
-        told = [j for j in range(len(entries)) if not _is_rest(entries, j)]
+        told = [j for j in range(len(entries)) if not is_rest(entries, j)]
         values, entries = values[:, told], [entries[j] for j in told]
         width, title = len(told), GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
         is_long = width > MOST_SHOWN
@@ -178,11 +180,10 @@ def components_block(
             )
             continue
         spread = np.ptp(values, axis=0) / (scales[name][told] if name in scales else 1.0)
-        telling = np.sort(np.argsort(-spread, kind="stable")[:MOST_SHOWN])
-        heads = heads_of(model, entries)
+        telling, heads = _telling(spread, entries), heads_of(model, entries)
         tables.append(Table(name, [Column(title, [heads[j] for j in telling]), *part_columns(values[:, telling])]))
         if is_long:
-            most = f"The {MOST_SHOWN} of {width} {title} that differ most between the {plural_of(part)}"
+            most = f"The {len(telling)} of {width} {title} that differ most between the {plural_of(part)}"
             most += ", in standard deviations" if name in scales else ""
             tables.append(f"{most}; all are in {name}_, and in the report's table of estimates.")
         if name == "gating_coef":
@@ -194,14 +195,21 @@ def components_block(
     return Section(plural_of(part).upper(), "", tuple(tables))
 
 
-def _is_rest(entries: Sequence[str], j: int) -> bool:
-    """Return whether an entry is the probability of 0 of an item of 0 and 1, which that of 1 tells."""
+def _telling(spread: Array, entries: Sequence[str]) -> NDArray[np.intp]:
+    """Return the entries to show, in their order: of many those that differ most, with all others of the same item."""
+    items = [entry.rpartition("=")[0] or entry for entry in entries]
+    ranked, n_levels = dict.fromkeys(items[j] for j in np.argsort(-spread, kind="stable")), Counter(items)
+    widths = np.cumsum([n_levels[item] for item in ranked])
+    shown = set([*ranked][: max(int((widths <= MOST_SHOWN).sum()), 1)])
+    return np.array([j for j, item in enumerate(items) if item in shown])
+
+
+def is_rest(entries: Sequence[str], j: int) -> bool:
+    """Return whether an entry is the probability of 0, or no, of an item that has 1, or yes, beside it alone."""
     item, equals, level = entries[j].rpartition("=")
     own = [entry for entry in entries[max(j - 1, 0) : j + 3] if entry.rpartition("=")[:2] == (item, "=")]
-    return bool(equals) and (level, *own) in (
-        ("0", f"{item}=0", f"{item}=1"),
-        ("False", f"{item}=False", f"{item}=True"),
-    )
+    other = {"0": "1", "False": "True", "no": "yes", "No": "Yes"}.get(level, "")
+    return bool(equals) and own == [f"{item}={level}", f"{item}={other}"]
 
 
 def estimates_table(model: Any, errors: Mapping[str, Array], ends: Mapping[str, tuple[Array, Array]]) -> Any:

@@ -19,6 +19,8 @@ Cell = str | int | float | None
 _INDENT = "  "
 _GAP = 3
 _LONGEST_TEXT = 32
+_LONGEST_KEY = 44
+"""Text of the one column that names the rows of a table may be longer."""
 _LONGEST_BAR = 30
 _LEAST_WIDTH_OF_DECIMALS = 6
 
@@ -119,7 +121,8 @@ class Table:
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
         """Return lines for the terminal; those that do not fit follow below, beside copies of the keys."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
-        keys = [_LaidOutColumn.of(column) for column in self.columns[: self.keys]]
+        longest = _LONGEST_KEY if self.keys == 1 else _LONGEST_TEXT
+        keys = [_LaidOutColumn.of(column, longest, longest) for column in self.columns[: self.keys]]
         room = width - len(_INDENT) - sum(key.width + _GAP for key in keys)
         others = [_LaidOutColumn.of(column, room) for column in self.columns[self.keys :]]
         lines: list[str] = []
@@ -196,7 +199,7 @@ class _LaidOutColumn:
     right: bool
 
     @classmethod
-    def of(cls, column: Column, room: int = _LONGEST_TEXT) -> _LaidOutColumn:
+    def of(cls, column: Column, room: int = _LONGEST_TEXT, longest: int = _LONGEST_TEXT) -> _LaidOutColumn:
         values = column.values
         numbers = [v for v in values if v is not None and not isinstance(v, str)]
         style = NumberFormat(0) if column.decimals is None else number_format(numbers, column.decimals)
@@ -204,7 +207,7 @@ class _LaidOutColumn:
         full = [column.empty if v is None or v != v else plain(v) if isinstance(v, str) else write(v) for v in values]
         right = bool(numbers)
         header = shortened(plain(column.head), room)
-        texts = full if right or column.lists else [shortened(t, _LONGEST_TEXT) for t in full]
+        texts = full if right or column.lists else [shortened(t, longest) for t in full]
         below = [""] * len(full)
         if column.lists:
             texts, below = [on_two_lines(t, room)[0] for t in full], [on_two_lines(t, room)[1] for t in full]

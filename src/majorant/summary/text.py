@@ -32,9 +32,12 @@ def padded(text: str, width: int, right: bool = False) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """Shorten the text to `width` columns, ending in three dots if it was cut."""
+    """Shorten the text to `width` columns, ending in three dots if it was cut; "item=level" keeps its level."""
     if display_width(text) <= width:
         return text
+    item, equals, level = text.rpartition("=")
+    if equals and display_width(level) <= width // 2:
+        return f"{shortened(item, width - 1 - display_width(level))}={level}"
     kept = ""
     for character in text:
         if display_width(kept + character) > width - 3:

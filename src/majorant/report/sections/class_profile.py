@@ -45,8 +45,7 @@ def class_sizes_section(classes: LatentClasses) -> Section:
         ]
         columns.append(Column(f"{INTERVAL}, %", ends, css="number", where="page"))
         columns += [
-            number_column(head, end, 4, where="copies")
-            for head, end in zip(("95 % low", "95 % high"), found, strict=True)
+            shares_column(head, end, where="copies") for head, end in zip(("95 % low", "95 % high"), found, strict=True)
         ]
     columns.append(Column("Rows", classes.sizes, css="number"))
     notes = [
@@ -79,7 +78,7 @@ def populations_section(classes: LatentClasses) -> Section | None:
     for j in range(classes.k):
         ends = low[j], high[j]
         columns += interval_columns(
-            f"Class {j + 1}", shares[j], *ends, lambda v, _: numbers.percent(v), shown="wide-only"
+            f"Class {j + 1}", shares[j], *ends, lambda v, _: numbers.percent_in_column(v), shown="wide-only"
         )
     apart = int(np.ptp(shares, axis=1).argmax())
     most, least = (
@@ -110,7 +109,7 @@ def class_profile_section(classes: LatentClasses) -> Section:
     label = "Answers of each class: probabilities of levels, and means of numbers, with 95 % intervals"
     notes = [
         "<b>Each mark</b> is the probability of an answer in a class, its line a 95\u202f% interval. A probability of "
-        "0 or 1 has no interval. Of an item with two answers one is drawn."
+        "0 or 1 has no interval. Of an item with two answers one is drawn and listed."
     ]
     if not profile.is_probability.all():
         notes.append("<b>Numbers</b> are drawn as means, in standard deviations from the mean of all rows.")
@@ -125,7 +124,7 @@ def class_profile_section(classes: LatentClasses) -> Section:
         _profile_headline(classes, profile),
         notes,
         figure("class-profile", label, lambda size: draw_profile(size, profile, shown)),
-        table=_table(classes, profile),
+        table=_table(classes, profile, drawn),
     )
 
 
@@ -218,15 +217,16 @@ def _draw_block(canvas: Canvas, profile: Any, rows: list[int], is_share: bool, t
     )
 
 
-def _table(classes: LatentClasses, profile: Any) -> Table:
-    """Return every row of the profile: on the page the estimates of each class, in the copies intervals too."""
+def _table(classes: LatentClasses, profile: Any, distinct: list[int]) -> Table:
+    """Return every row of the profile, with intervals in the copies; the page leaves those out that others tell."""
     columns = [Column("Item", profile.items, printed=once(profile.items)), Column("Level", profile.levels)]
+    told = set(range(len(profile.items))).difference(distinct)
     decimals = [3 if is_share else 2 for is_share in profile.is_probability]
     for j in range(classes.k):
         values, low, high = profile.estimates[:, j], profile.low[:, j], profile.high[:, j]
         columns += interval_columns(f"Class {j + 1}", values, low, high, lambda v, i: numbers.fixed(v, decimals[i]))
-    is_short = len(profile.items) <= 2 * MOST_ROWS
-    return Table("class-profile", columns, is_on_page=is_short and classes.k <= MOST_IN_TABLE, keys=2)
+    is_short = len(distinct) <= 2 * MOST_ROWS and classes.k <= MOST_IN_TABLE
+    return Table("class-profile", columns, is_on_page=is_short, only_in_copies=told, keys=2)
 
 
 def effects_section(classes: LatentClasses) -> Section | None:
@@ -245,6 +245,8 @@ def effects_section(classes: LatentClasses) -> Section | None:
         ]
 
     low, high = odds("low"), odds("high")
+    known = [np.array([value for value in told[name] if np.isfinite(value)]) for name in ("coef", "standard_error")]
+    write = numbers.writer(*known) if all(map(len, known)) else numbers.distance
     intervals = [a if a == numbers.DASH else f"{a} to {b}" for a, b in zip(low, high, strict=True)]
     columns = [
         Column(
@@ -255,8 +257,8 @@ def effects_section(classes: LatentClasses) -> Section | None:
             ],
         ),
         Column("Class", told["class"], css="number"),
-        number_column("Coefficient", told["coef"], numbers.distance),
-        number_column("Standard error", told["standard_error"], numbers.distance),
+        number_column("Coefficient", told["coef"], write),
+        number_column("Standard error", told["standard_error"], write),
         Column("Odds ratio", told["odds_ratio"], texts=odds("odds_ratio"), css="number"),
         Column(INTERVAL, intervals, css="number", where="page"),
         Column("95 % low", told["low"], texts=low, css="number", where="copies"),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from majorant.models.mixture_summary import heads_of
+from majorant.models.mixture_summary import heads_of, is_rest
 from majorant.models.regression_mixture.summary import gating_names
 from majorant.models.regression_mixture.words import why_no_errors
 from majorant.report import numbers
@@ -33,6 +33,7 @@ SHARED = 1.5
 Array = NDArray[np.float64]
 MOST_COMPONENTS = 9
 MOST_FEATURES = 8
+MOST_SHARED_DECIMALS = 3
 MOST_ROWS, MOST_PLOTS = 100, 40
 """Rows of the table of a regression up to which it has every coefficient, and up to which intervals are drawn."""
 PLOT_WIDTH, PLOT_HEIGHT = 172, 22
@@ -52,10 +53,16 @@ class Term:
     plain: str = ""  # the name as plain text
     errors: Array | None = None  # (k,): standard errors, for coefficients that are tested against zero
     is_multiplied: bool = False  # whether the exponential of the coefficient is a factor: of odds, or of a mean
+    least_decimals: int = 0  # of other terms in the same column
 
     @property
     def decimals(self) -> int | None:
         """Decimals that show two digits of the smallest standard error, or four digits of the largest value."""
+        own = self._own_decimals
+        return None if own is None else max(own, self.least_decimals)
+
+    @cached_property
+    def _own_decimals(self) -> int | None:
         if self.low is not None and self.high is not None and np.isfinite(self.high - self.low).any():
             known = np.isfinite(self.high - self.low)
             return numbers.shared_decimals(self.values, (self.high - self.low)[known] / 4)
@@ -69,8 +76,8 @@ class Term:
 
     def with_reference(self) -> Term:
         """Return the term with the first component as what the others are compared with: zero, without an error."""
-        ends = (None if end is None else np.concatenate([[0.0], end[1:]]) for end in (self.low, self.high))
-        low, high = ends
+        unknown = (None if end is None else np.concatenate([[np.nan], end[1:]]) for end in (self.low, self.high))
+        low, high = unknown
         return replace(self, low=low, high=high)
 
     @property
@@ -189,7 +196,8 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
         kept, d = list(range(len(heads))), mixture.n_features
         if said == "covariance" and len(heads) == d * d > 1:  # which is symmetric
             kept = [i * d + j for i in range(d) for j in range(i, d)]
-        chosen = (mixture.ranked_features if by_feature else kept)[:MOST_FEATURES]
+        ranked = mixture.ranked_features if by_feature else [j for j in kept if not is_rest(entries, j)]
+        chosen = ranked[:MOST_FEATURES]
         left_out |= {len(listed) + place for place, j in enumerate(kept) if j not in chosen}
         for j in kept:
             first, _, second = heads[j].partition(", ")
@@ -203,35 +211,53 @@ def _singular(said: str) -> str:
     return f"{said[:-3]}y" if said.endswith("ies") else said.removesuffix("s")
 
 
+def _aligned(listed: Sequence[Term]) -> list[Term]:
+    """Return the terms for a column of print, where they share their decimals, up to three."""
+    least = min(max((term.decimals or 0 for term in listed), default=0), MOST_SHARED_DECIMALS)
+    return [replace(term, least_decimals=least) for term in listed]
+
+
 def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
     """Return the table of all terms, each with one row per component, which may have another name."""
     rows = [(term, j) for term in listed for j in range(len(term.values))]
+    in_print = [(term, j) for term in _aligned(listed) for j in range(len(term.values))]
     ends = [term.ends(j) for term, j in rows]
-    low, high = (
-        [numbers.DASH if end is None else term.text(end[i]) for (term, _), end in zip(rows, ends, strict=True)]
-        for i in (0, 1)
-    )
+
+    def written_ends(of: Sequence[tuple[Term, int]], i: int) -> list[str]:
+        return [numbers.DASH if end is None else term.text(end[i]) for (term, _), end in zip(of, ends, strict=True)]
+
+    low, high = written_ends(rows, 0), written_ends(rows, 1)
     written = [a if end is None else f"{a} to {b}" for end, a, b in zip(ends, low, high, strict=True)]
     values = [float(term.values[j]) for term, j in rows]
     columns = [
         Column("Parameter", [term.plain for term, _ in rows], where="copies"),
         part_column(capital(part), [j for _, j in rows], k),
-        Column("Estimate", values, texts=[t.text(v) for (t, _), v in zip(rows, values, strict=True)], css="number"),
+        Column(
+            "Estimate",
+            values,
+            texts=[t.text(v) for (t, _), v in zip(rows, values, strict=True)],
+            printed=[t.text(v) for (t, _), v in zip(in_print, values, strict=True)],
+            css="number",
+        ),
     ]
     if any(t.is_multiplied for t in listed):
         with np.errstate(over="ignore"):  # coefficients that run to infinity
             factors = [np.exp(v) if t.is_multiplied else None for (t, _), v in zip(rows, values, strict=True)]
         columns.append(number_column("exp", factors, 3, "number wide-only"))
     if any(t.errors is not None for t in listed):
-        columns += _tests(rows)
+        columns += _tests(in_print)
     drawn = [
         _plot(t, j, k, said) if i < MOST_PLOTS else ""
         for i, ((t, j), said) in enumerate(zip(rows, written, strict=True))
     ]
     columns += [
         Column(INTERVAL, written, css="number", where="page"),
-        Column("95 % low", [end and end[0] for end in ends], texts=low, css="number", where="copies"),
-        Column("95 % high", [end and end[1] for end in ends], texts=high, css="number", where="copies"),
+        Column(
+            "95 % low", [end and end[0] for end in ends], texts=written_ends(in_print, 0), css="number", where="copies"
+        ),
+        Column(
+            "95 % high", [end and end[1] for end in ends], texts=written_ends(in_print, 1), css="number", where="copies"
+        ),
         Column("", [None] * len(rows), markup=drawn, css="bar-cell", where="page"),
     ]
     places = np.cumsum([0, *(len(term.values) for term in listed)]).tolist()
@@ -244,10 +270,11 @@ def _tests(rows: Sequence[tuple[Term, int]]) -> list[Column]:
     """Return standard errors (in copies), z and p of coefficients; empty for other parameters."""
     errors = [np.nan if term.errors is None else float(term.errors[j]) for term, j in rows]
     known = [error if np.isfinite(error) and error > 0 else None for error in errors]
+    texts = [numbers.DASH if e is None else term.text(e) for (term, _), e in zip(rows, known, strict=True)]
     ratios = [None if e is None else float(term.values[j]) / e for (term, j), e in zip(rows, known, strict=True)]
     p_values = [None if z is None else float(2 * ndtr(-abs(z))) for z in ratios]
     return [
-        number_column("SE", known, numbers.distance, "number wide-only", where="copies"),
+        Column("SE", known, texts=texts, css="number wide-only", where="copies"),
         number_column("z", ratios, 2, "number wide-only"),
         number_column("p", p_values, numbers.p_value, "number wide-only"),
     ]
@@ -422,12 +449,13 @@ def coefficients_table(fit: Memberships, terms: Sequence[Term]) -> Table:
     Stars mark coefficients, of which zero would mean no effect; not shares nor scales, which are never zero.
     """
     rows: list[tuple[str, str, Sequence[Value], Sequence[str]]] = []  # head on the page and of the CSV, values, texts
-    for term in terms:
+    for term in _aligned(terms):
         found = term.values.tolist()
         rows.append((term.plain, term.plain, found, [term.text(v) + _stars(term, j) for j, v in enumerate(found)]))
         if term.errors is not None:
             errors = term.errors.tolist()
-            rows.append(("", f"{term.plain}, standard error", errors, [f"({term.text(error)})" for error in errors]))
+            texts = [f"({term.text(error)})" if error > 0 else "" for error in errors]
+            rows.append(("", f"{term.plain}, standard error", errors, texts))
         elif term.low is not None:
             ends = [_in_brackets(term, j) for j in range(len(found))]
             rows.append(("", f"{term.plain}, 95 % interval", ends, ends))
