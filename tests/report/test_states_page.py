@@ -17,6 +17,7 @@ from majorant.report.page import html_report
 from majorant.report.run import Run
 from majorant.report.sections.estimates import mixture_estimates_section
 from majorant.report.sections.series import series_residuals_section, states_section, transitions_section
+from majorant.report.sections.uncertainty import uncertainty_section
 
 
 def measured(model: Any, X: np.ndarray, **given: Any) -> Mixture:
@@ -206,3 +207,46 @@ def test_directions_are_told_on_their_circle() -> None:
     page = html_report(Run(model, X, ("step", "angle"), "series.csv", ""))
     assert "One column of directions, which lies on a circle, is left out." in page
     assert "directions are those on the circle" in page and "constant column" not in page
+
+
+def test_unsure_rows_are_listed_in_order_of_time_with_their_times() -> None:
+    random = np.random.default_rng(0)
+    X = np.repeat([0.0, 2.0, 0.0, 2.0], 30)[:, None] + random.normal(size=(120, 1))
+    days = np.arange("2024-01-01", "2024-04-30", dtype="datetime64[D]")
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(X)
+    shown = Mixture(Run(model, X, ("y",), "t.csv", "", times=days), card_of(model))
+    section = uncertainty_section(shown)
+    assert section is not None and section.table is not None
+    told = {column.head: list(column.values) for column in section.table.columns}
+    certainty = model.predict_proba(X)[np.arange(120), model.predict(X)]
+    unsure = (np.flatnonzero(certainty <= 0.9) + 1).tolist()
+    assert 2 < len(unsure) <= 10 and np.argsort(certainty[np.array(unsure) - 1])[0] > 0  # not the order of certainty
+    assert told["Row"] == unsure and told["Time"] == [str(days[row - 1]) for row in unsure]
+    np.testing.assert_allclose(told["Probability"], certainty[np.array(unsure) - 1])
+    assert "in order of time" in "".join(section.notes)
+    blobs = mj.GaussianMixture(2, random_state=0).fit(X)
+    other = uncertainty_section(Mixture(Run(blobs, X, ("y",), "t.csv", ""), card_of(blobs)))
+    assert other is not None and other.table is not None
+    assert sorted(p := list(other.table.columns[2].values)) == p and "order of time" not in "".join(other.notes)
+
+
+def test_a_single_column_has_a_variance_and_covariances_are_told_once() -> None:
+    X = np.repeat([0.0, 5.0, 0.0, 5.0], 30)[:, None] + np.random.default_rng(0).normal(size=(120, 2))
+    one, two = (mj.HiddenMarkovModel(2, random_state=0).fit(X[:, :d]) for d in (1, 2))
+    assert "variances " in str(one.summary()) and "covariance" not in str(one.summary())
+    table = two.summary().tables["covariances"]
+    assert list(table.iloc[:, 0]) == ["x1, x1", "x1, x2", "x2, x2"]
+    np.testing.assert_allclose(table.iloc[:, 1], two.covariances_[0][np.triu_indices(2)])
+    page = html_report(Run(one, X[:, :1], ("y",), "t.csv", ""))
+    assert "variance of y" in page and "covariance of" not in page
+
+
+def test_levels_are_told_in_words_wherever_a_state_is() -> None:
+    random = np.random.default_rng(0)
+    kind = random.choice(["a", "b", "c"], 120)
+    table = pl.DataFrame({"kind": kind, "y": np.repeat([0.0, 5.0], 60) + (kind == "b") + random.normal(size=120)})
+    model = mj.HiddenMarkovModel.from_formula("y ~ kind", table, n_components=2, random_state=0)
+    page = model.report(table)
+    assert "kind: b" in page.html and "[T." not in page.html
+    heads = [column.head for column in page.tables["profiles"].columns]
+    assert heads[0] == "Feature" and set(page.tables["profiles"].columns[0].values) == {"y", "kind: b", "kind: c"}

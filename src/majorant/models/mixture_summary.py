@@ -170,9 +170,12 @@ def components_block(
         if name in left_out:
             continue
         n_numbers, entries = values.shape[1], entries_of(model, name, values.shape[1])
-        told = [j for j in range(len(entries)) if not is_rest(entries, j)]
+        d = model.n_features_in_
+        is_square = name == "covariances" and n_numbers == d * d
+        told = [j for j in range(n_numbers) if not (is_rest(entries, j) or (is_square and j // d > j % d))]
         values, entries = values[:, told], [entries[j] for j in told]
-        width, title = len(told), GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
+        title = GATING_TITLE if name == "gating_coef" else name.replace("_", " ")
+        width, title = len(told), "variances" if is_square and d == 1 else title
         is_long = width > MOST_SHOWN
         if k > MOST_SHOWN or (is_long and name not in scales and not name.endswith("probabilities")):
             tables.append(

@@ -70,10 +70,14 @@ class Fit:
         """The word for a part, in the singular."""
         return self.card.part
 
-    @property
+    @cached_property
     def feature_names(self) -> Sequence[str]:
-        """Names of the features, as a person says them."""
-        return self.run.feature_names
+        """Names of the features, as a person says them: ``kind: b`` for the column of a level."""
+        names = self.run.feature_names
+        words = getattr(self.run.estimator, "_in_words", list)(names)
+        return [
+            word if word == name else word.partition(" against ")[0] for name, word in zip(names, words, strict=True)
+        ]
 
     def feature(self, number: int) -> str:
         """Return the name of a feature in prose, as markup."""

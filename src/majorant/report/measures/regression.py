@@ -192,7 +192,7 @@ class Regression(Memberships):
     @cached_property
     def feature_names(self) -> list[str]:
         names: list[str] = self.run.estimator._in_words(self.run.feature_names)
-        return names
+        return names  # also what a level is compared with
 
     @cached_property
     def contrasts(self) -> list[tuple[str, str, str] | None]:

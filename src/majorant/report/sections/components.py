@@ -41,7 +41,7 @@ def components_section(mixture: Mixture) -> Section:
 
 def _columns(mixture: Mixture, shown: list[int], feature: int, css: str) -> list[Column]:
     """Return columns of means and standard deviations with equal decimals; on the page both are in one column."""
-    name = mixture.run.feature_names[feature]
+    name = mixture.feature_names[feature]
     means = mixture.in_own_units(mixture.centres[shown, feature], feature)
     spreads = mixture.in_own_units(mixture.deviations_within[shown, feature], feature, spread=True)
     write = numbers.writer(means, spreads)

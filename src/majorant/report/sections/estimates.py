@@ -201,7 +201,7 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
         left_out |= {len(listed) + place for place, j in enumerate(kept) if j not in chosen}
         for j in kept:
             first, _, second = heads[j].partition(", ")
-            own = ("variance", first) if said == "covariance" and first == second else (said, heads[j])
+            own = ("variance", first) if said == "covariance" and second in (first, "") else (said, heads[j])
             plain = " ".join(own) if heads[j].startswith("to ") else " of ".join(own)
             listed.append(Term(column_name(own[1]), own[0], values[:, j], low[:, j], high[:, j], plain))
     return listed, left_out

@@ -64,7 +64,7 @@ def _labels(classification: Classification, one: LatentClass) -> str:
 
 
 def _features(classification: Classification, one: LatentClass, sign: int) -> list[str]:
-    return [classification.run.feature_names[j] for j in one.telling_features(sign)[:MOST_FEATURES]]
+    return [classification.feature_names[j] for j in one.telling_features(sign)[:MOST_FEATURES]]
 
 
 LONGEST_LABEL = 28

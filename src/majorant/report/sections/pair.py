@@ -54,7 +54,7 @@ class Scatter:
 
     @classmethod
     def of(cls, partition: Partition, pair: BestPair) -> Scatter:
-        data, names = partition.own_units, partition.run.feature_names
+        data, names = partition.own_units, partition.feature_names
         both = np.isfinite(data[:, pair.first]) & np.isfinite(data[:, pair.second])
         rows = thinned_rows(partition.labels, partition.sizes, MOST_POINTS)
         rows = rows[both[rows]]
@@ -292,7 +292,7 @@ def strip_section(partition: Partition) -> Section | None:
     """Build the section, or return None unless the table has one feature and two parts or more."""
     if partition.n_features != 1 or len(partition.used) < 2:
         return None
-    name = partition.run.feature_names[0]
+    name = partition.feature_names[0]
     values = partition.own_units[:, 0]
     cuts = cut_points(values, partition.labels, partition.used)
     notes = [f"<b>The curves</b> are the density of each {partition.part}\u2019s rows, the ticks below them the rows."]

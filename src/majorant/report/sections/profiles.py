@@ -58,7 +58,7 @@ def profiles_section(partition: Partition) -> Section | None:
 def profiles_table(partition: Partition, parts: list[int]) -> Table:
     """Return mean and standard deviation of each part on each feature, in the table's own units."""
     features = partition.ranked_features[:MOST_FEATURES_IN_COPIES]
-    names = [partition.run.feature_names[feature] for feature in features]
+    names = [partition.feature_names[feature] for feature in features]
     means, spreads, texts = list[list[float]](), list[list[float]](), list[list[str]]()
     for feature in features:
         means.append(partition.in_own_units(partition.centres[parts, feature], feature).tolist())
@@ -106,7 +106,7 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
     centres = partition.standard_centres
     for i, feature in enumerate(features):
         y = top + step * (i + 0.5) + (8 if narrow else 0)
-        name, share = partition.run.feature_names[feature], float(partition.explained[feature])
+        name, share = partition.feature_names[feature], float(partition.explained[feature])
         if narrow:
             canvas.text(0, y - 13, shorten(name, size.width - 60), "clear halo", full=name)
         else:
@@ -222,7 +222,7 @@ def draw_heat_map(size: Size, partition: Partition, features: list[int], shown: 
         if shelf.take(x - half, min(x + half, size.width)):
             canvas.text(min(x, size.width - half), tree + 17, name, "strong", anchor="middle")
     for r, at in enumerate(rows):
-        y, name = top + step * r, partition.run.feature_names[features[at]]
+        y, name = top + step * r, partition.feature_names[features[at]]
         canvas.text(0, y + step / 2 + 4, shorten(name, room - 12), "clear", full=name)
         for i, value in enumerate(centres[:, at].tolist()):
             cells.setdefault(shade(value), []).append((room + width * i, y))

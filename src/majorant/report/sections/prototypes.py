@@ -29,7 +29,7 @@ def prototypes_section(classification: Classification) -> Section | None:
     features = classification.ranked_features[:MOST_FEATURES]
     shown = largest(classification.sizes, MOST_PANELS)
     panels = [(classification.names[c], prototypes[c][:, features]) for c in shown]
-    names = [classification.run.feature_names[feature] for feature in features]
+    names = [classification.feature_names[feature] for feature in features]
     every = np.concatenate(prototypes)[:, features]
     label = f"Prototypes of {len(shown)} classes on {len(features)} features, in standard deviations from the mean"
     return Section(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.hidden_markov.times import labels_of, read_times
 from majorant.report import numbers
 from majorant.report.charts.axes import bottom_axis, bottom_title
 from majorant.report.charts.labels import Shelf, text_width
@@ -32,6 +33,7 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
     own = f"the probability of their own {mixture.part}"
     label = f"Histogram of {own} of {mixture.n_rows} rows, {mixture.n_clear} above 0.9"
     listed = most_unsure(mixture.certainty, MOST_LISTED)
+    listed = sorted(listed) if mixture.card.in_order else listed
     return Section(
         "uncertainty",
         "Uncertainty",
@@ -93,14 +95,23 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     ranked = np.argsort(-shares - is_own, axis=1, kind="stable")
     numbered = [int(mixture.row_number(row)) for row in rows]
     columns = [Column("Row", numbered, texts=list(map(numbers.integer, numbered)))]
+    if mixture.run.times is not None:
+        times = read_times(np.asarray(mixture.run.times))
+        columns.append(Column("Time", labels_of(times.write(times.numbers[rows])), css="number"))
     columns += [Column(name, [_cell(values[row]) for row in rows]) for name, values in mixture.run.ids.items()]
     for place, (head, probability) in enumerate(
         ((capital(mixture.part), "Probability"), ("Next", "Probability of the next"))
     ):
-        own = ranked[:, place]
+        own, is_aside = ranked[:, place], place == 1 and mixture.run.times is not None
         columns += [
             Column(head, own + 1, css="number"),
-            number_column(probability, shares[np.arange(len(rows)), own], 3, head_markup="Probability"),
+            number_column(
+                probability,
+                shares[np.arange(len(rows)), own],
+                3,
+                f"number{' wide-only' * is_aside}",
+                head_markup="Probability",
+            ),
         ]
     return Table("unsure-rows", columns, css="below", dense=True)
 
@@ -131,6 +142,7 @@ def notes(mixture: Mixture, n_listed: int) -> list[str]:
     unsure = mixture.n_rows - mixture.n_clear
     if unsure:
         listed = "They are listed" if unsure <= n_listed else f"The {n_listed} most unsure are listed"
+        listed += " in order of time," if mixture.card.in_order else ""
         texts.append(f"{listed} with the two {mixture.parts} between which they stand.")
     texts.append("<b>Note:</b> these probabilities hold if the fitted model is right.")
     return texts
