@@ -321,3 +321,11 @@ def test_a_target_of_two_dimensions(model: type[Any]) -> None:
     with pytest.warns(UserWarning, match="column-vector"):
         fitted = make(model).fit(ROWS, y[:, None])
     assert_same_fit(fitted, reference(model))
+
+
+@pytest.mark.parametrize("model", [mj.KMeans(2), mj.GaussianMixture(2), mj.HiddenMarkovModel(2)])
+def test_the_first_infinite_cell_is_told(model: Any) -> None:
+    table = pd.DataFrame({"first": np.arange(20.0), "steps": np.arange(20.0) ** 2})
+    table.loc[7, "steps"] = np.inf
+    with pytest.raises(ValueError, match=r"Input X contains infinity .*; the first is in row 7, column 'steps'$"):
+        model.fit(table)

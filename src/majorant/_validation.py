@@ -329,23 +329,32 @@ def validate_data(
             if str(error).startswith(f"Input {what} contains NaN"):
                 told = f"{type(estimator).__name__} takes no missing values: drop those rows, or fill them in"
                 told = of_missing if what == "X" and of_missing is not None else told
-                raise ValueError(f"Input {what} contains NaN. {told}{_first_missing(table)}") from error
+                raise ValueError(f"Input {what} contains NaN. {told}{_first(is_missing, table)}") from error
+            if str(error).startswith(f"Input {what} contains infinity"):
+                raise ValueError(f"{str(error).rstrip('.')}{_first(_is_infinite, table)}") from error
         raise
 
 
-def _first_missing(table: Any) -> str:
-    """Say where the first missing cell is, as the end of a sentence; "" of sparse rows."""
+def told_column(names: Sequence[Any] | None, j: int) -> str:
+    """Return "column 'width'", or "column 1" of columns without names."""
+    return f"column {j}" if names is None or j >= len(names) else f"column {names[j]!r}"
+
+
+def _is_infinite(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isinf(cells.astype(np.float64))
+
+
+def _first(is_wrong: Callable[[NDArray[Any]], NDArray[np.bool_]], table: Any) -> str:
+    """Say where the first such cell is, as the end of a sentence; "" of sparse rows."""
     cells = np.asarray(table)
     if cells.ndim not in (1, 2):
         return ""
-    at = np.argwhere(is_missing(cells.ravel()).reshape(cells.shape))[:1]
+    at = np.argwhere(is_wrong(cells.ravel()).reshape(cells.shape))[:1]
     if not len(at):
         return ""
     if cells.ndim == 1:
         return f"; the first is in row {at[0, 0]}"
-    names = column_names(table)
-    column = at[0, 1] if names is None else repr(names[at[0, 1]])
-    return f"; the first is in row {at[0, 0]}, column {column}"
+    return f"; the first is in row {at[0, 0]}, {told_column(column_names(table), at[0, 1])}"
 
 
 def refuse_text(X: Any, what: str = "X", by_formula: Callable[[Any, int], str] | None = None) -> None:

@@ -499,3 +499,18 @@ def test_a_column_that_does_not_vary_is_named_and_to_be_left_out(emission: Any, 
     assert not model.regular_
     if k == 1:
         assert model.fit(table.assign(same=random.gamma(2.0, size=80))).regular_
+
+
+@pytest.mark.parametrize(
+    ("emission", "wrong"), [("gamma", -1.0), ("poisson", 1.5), ("bernoulli", 3.0), ("von_mises", 99.0)]
+)
+@pytest.mark.parametrize("new", [False, True])
+def test_a_cell_that_cannot_be_is_told_by_its_column(emission: str, wrong: float, new: bool) -> None:
+    table = pd.DataFrame({"first": np.arange(20.0), "steps": np.tile([1.0, 0.0], 10) + (emission == "gamma")})
+    model = mj.HiddenMarkovModel(1, emission=["gaussian", emission], random_state=0)
+    bad = table.copy()
+    bad.loc[7, "steps"] = wrong
+    with pytest.raises(ValueError, match=rf"row 7, column 'steps' of X is {wrong:g}; with emission='{emission}'"):
+        model.fit(table).predict(bad) if new else model.fit(bad)
+    with pytest.raises(ValueError, match=rf"row 7, column 1 of X is {wrong:g}"):
+        model.fit(bad.to_numpy())

@@ -17,6 +17,7 @@ from majorant._validation import (
     check_real,
     check_sample_weight,
     seed_of,
+    told_column,
     validate_data,
 )
 from majorant.data.chunks import Block, Chunks, Mapped
@@ -112,9 +113,9 @@ class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
         wrong = ~(self._is_possible(X) | np.isnan(X)) if self.expected else np.zeros((0, 0))
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            name = repr(self.feature_names_in_[column]) if hasattr(self, "feature_names_in_") else column
+            name = told_column(getattr(self, "feature_names_in_", None), column)
             raise ValueError(
-                f"row {numbers[row]}, column {name} of X is {X[row, column]:g}; {type(self).__name__} takes "
+                f"row {numbers[row]}, {name} of X is {X[row, column]:g}; {type(self).__name__} takes "
                 f"{self.expected} (NaN where a cell is missing): change the rows, or choose another model"
             )
         return self._columns(X, fitting=fitting)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._validation import told_column
 from majorant.engine.mixture import Array
 
 SHAPES = {
@@ -70,21 +71,25 @@ class Emission:
         """Return the same, learned on a sample, with what all rows have: values of columns or their ends, and gaps."""
         return self
 
-    def read(self, X: Array, first: int = 0) -> tuple[Array, ...]:
+    def read(self, X: Array, first: int = 0, names: Sequence[str] | None = None) -> tuple[Array, ...]:
         """Return the columns, checked, as the density reads them."""
-        self.check(X, first)
+        self.check(X, first, names)
         return self._coded(np.ascontiguousarray(X[:, self.columns]))
 
-    def check(self, X: Array, first: int = 0) -> None:
-        """Raise ValueError if a cell cannot be of this density; `first` is the number of the first row."""
+    def check(self, X: Array, first: int = 0, names: Sequence[str] | None = None) -> None:
+        """Raise ValueError if a cell cannot be of this density; `first` is the number of the first row.
+
+        `names` are those of the columns of X, where they have some.
+        """
         x = X[:, self.columns]
         wrong = ~(self._is_possible(x) | np.isnan(x))
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
             column += self.first
             raise ValueError(
-                f"row {first + row}, column {column} of X is {X[row, column]:g}; with emission={self.name!r} "
-                f"{self.expected} (NaN where a cell is missing): choose another emission, or change the rows"
+                f"row {first + row}, {told_column(names, column)} of X is {X[row, column]:g}; "
+                f"with emission={self.name!r} {self.expected} (NaN where a cell is missing): choose another emission, "
+                "or change the rows"
             )
 
     def _is_possible(self, x: Array) -> NDArray[np.bool_]:

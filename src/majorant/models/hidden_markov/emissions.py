@@ -73,7 +73,7 @@ class StudentEmission(Emission):
         centre, scale = units_of(X[:, self.columns], weights, common=self.covariance_type == "spherical")
         return replace(self, centre=centre, scale=scale)
 
-    def check(self, X: Array, first: int = 0) -> None:
+    def check(self, X: Array, first: int = 0, names: Sequence[str] | None = None) -> None:
         """Raise ValueError if a row has some of its cells, and lacks others."""
         missing = np.isnan(X[:, self.columns])
         some = missing.any(axis=1) & ~missing.all(axis=1)

@@ -414,7 +414,7 @@ class HiddenMarkovModel(FromFormula, JudgedMarkovModel):
         check_enough_rows(len(X), "n_components", self.n_components, "state")
         self.emissions_ = self._emissions_of(X.shape[1] + self.lags)
         for one in self.emissions_:
-            one.check(X)
+            one.check(X, names=getattr(self, "feature_names_in_", None))
         return with_lags(X, sequences, self.lags)
 
     def _emissions_of(self, width: int) -> tuple[Emission, ...]:

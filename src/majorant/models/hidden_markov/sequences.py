@@ -72,6 +72,7 @@ class SeriesRows:
     sequences: Sequences
     # (n_rows, 1 + n_covariates): a constant, and standardised covariates of the step into each row
     gating: Array | None = None
+    names: Sequence[str] | None = None  # of the columns
 
     @property
     def in_order(self) -> list[NDArray[Any]]:
@@ -87,7 +88,7 @@ class SeriesRows:
     def read(self, emissions: Sequence[Emission]) -> Source:
         """Return the columns that a density and a chain read, sequence by sequence."""
         order = self.sequences.order
-        columns = [column[order] for one in emissions for column in one.read(self.x)]
+        columns = [column[order] for one in emissions for column in one.read(self.x, names=self.names)]
         return blocks_of([*columns, *self.in_order], None, self.sequences.codes[order])
 
     def in_given_order(self, values: Array) -> Array:

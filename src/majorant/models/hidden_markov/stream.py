@@ -67,7 +67,7 @@ class SeriesStream:
             x, codes = block.columns[0], block.columns[-1]
             refuse_non_finite(x, block.first, True)
             for one in emissions:
-                one.check(x, block.first)
+                one.check(x, block.first, names)
             given = zip((c[~np.isnan(c)] for c in x.T), coded, strict=False)
             known = [np.unique(c) if own or not len(c) else np.array([c.min(), c.max()]) for c, own in given]
             w = np.ones(len(x)) if block.weights is None else block.weights
