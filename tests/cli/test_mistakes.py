@@ -20,8 +20,10 @@ from pyarrow import parquet as pq
 
 import majorant as mj
 from majorant import persistence
+from majorant.cli.columns import column_lines
 from majorant.cli.errors import CommandError, as_options
 from majorant.cli.settings import check_model
+from majorant.report.sections.columns import ColumnUse
 
 Majorant = Callable[..., Any]
 
@@ -194,7 +196,9 @@ def test_what_models_say_is_said_as_options(majorant: Majorant, table: Path, nam
 
 def test_options_in_place_of_parameters() -> None:
     for said, told in {
-        "did not converge in max_iter=9 steps": "did not converge in --set max_iter=9 steps",
+        "allow more, as max_iter=9, or raise tol": "allow more, as --set max_iter=9, or raise tol",
+        "'my n_init' and \"n_init, tol\": set n_init": "'my n_init' and \"n_init, tol\": set --set n_init",
+        "column 'max_iter=2' is the row's max_iter=2": "column 'max_iter=2' is the row's --set max_iter=2",
         "effort='best' searches longest": "--set effort=best searches longest",
         "fewer than n_components=4": "fewer than --k 4",
         "Rates are counts with offset=log(t)": "Rates are counts with offset=log(t)",
@@ -210,6 +214,13 @@ def test_options_in_place_of_parameters() -> None:
         '"n_init" of t.csv': '"n_init" of t.csv',
     }.items():
         assert as_options(said) == told
+    assert as_options("n_init tells y, with n_components=2", ["n_init"]) == "n_init tells y, with --k 2"
+
+
+def test_a_line_of_many_columns_with_empty_cells_is_short() -> None:
+    uses = [ColumnUse(f"x{i}", "feature", (), i + 1) for i in range(17)]
+    said = 'empty cells: 1 in "x0", 2 in "x1", 3 in "x2", 4 in "x3", 5 in "x4" and 12 more'
+    assert column_lines(uses) == [said]
 
 
 @pytest.mark.parametrize("name", ["no file", "wrong column", "too many clusters", "unknown option"])

@@ -126,12 +126,14 @@ def test_weights_are_repeats_and_order_does_not_matter(kernel: str | None) -> No
 
 
 def test_the_limit_of_iterations_is_told() -> None:
-    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=3 iterations: raise it, or tol") as told:
+    with pytest.warns(
+        ConvergenceWarning, match="did not converge within 3 steps: allow more, as max_iter=30, or raise tol"
+    ) as told:
         mj.DiscriminativeClustering(2, init="random", max_iter=3, random_state=0).fit(bumps(2, 0)[0])
     assert [w.filename for w in told] == [__file__]
 
 
-@pytest.mark.filterwarnings("ignore:the fit did not converge in max_iter=5")
+@pytest.mark.filterwarnings("ignore:the fit did not converge within 5 steps")
 def test_threads_change_no_bit() -> None:
     X, _ = bumps(3, 4, n=9000)
     one, two = (

@@ -452,7 +452,8 @@ def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
     assert model.log_likelihood_ >= one.log_likelihood_ and model.search_.n_starts > 1
     assert model.search_.best == pytest.approx(model.log_likelihood_, abs=0.01) and not model.converged_
     told = [str(one.message) for one in said if "any line goes through" not in str(one.message)]
-    assert told == [f"The fit did not converge in {max_iter=} steps: raise it, or tol."]
+    more = f"allow more, as max_iter={10 * max_iter}, or raise tol."
+    assert told == [f"The fit did not converge within {max_iter} steps: {more}"]
     assert model.regular_ and model.n_iter_ == max_iter
 
 

@@ -95,7 +95,9 @@ def test_a_contest_may_finish_in_its_own_way() -> None:
 
 def test_the_limit_of_steps_is_told() -> None:
     problem = TwoValleys(0.3)
-    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2 iterations: raise it, or tol"):
+    with pytest.warns(
+        ConvergenceWarning, match="did not converge within 2 steps: allow more, as max_iter=20, or raise tol"
+    ):
         found(Given(problem, problem, 1e-12, 2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

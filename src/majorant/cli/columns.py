@@ -127,9 +127,9 @@ def column_lines(uses: Sequence[ColumnUse]) -> list[str]:
             for note in use.notes:
                 if note != "text":
                     noted.setdefault(note, []).append(f'"{use.name}"')
-    lines += [f"{listed(names)}: {note}" for note, names in noted.items()]
+    lines += [f"{few_of(names)}: {note}" for note, names in noted.items()]
     empty = list(dict.fromkeys(f'{use.n_empty} in "{use.source or use.name}"' for use in uses if use.n_empty))
-    return [*lines, f"empty cells: {listed(empty)}"] if empty else lines
+    return [*lines, f"empty cells: {few_of(empty)}"] if empty else lines
 
 
 def of_codes(table: SourceTable, names: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import signature
 
@@ -18,6 +18,7 @@ _OPTIONS |= {"sample_weight": "--weights", "random_state": "--random-state", "co
 _SETTING = re.compile(
     r"""(?<![\w"'-])(?<!--set )(?<!--vary )([a-z]\w*)(=(?:(["']?)([\w+-](?:[\w.+-]*[\w+-])?)\3)?)?(?![\w"'(={[])"""
 )
+_QUOTED = re.compile(r"""((?<![\w=])(["'])(?:(?!\2).)*\2(?!\w))""")
 _ATTRIBUTE = r"[a-z][a-z_]*_"
 _ATTRIBUTES = re.compile(rf"(?<![\w\"']){_ATTRIBUTE}(?:(?:, | and ){_ATTRIBUTE})*(?![\w\"'])")
 
@@ -64,14 +65,21 @@ def did_you_mean(wrong: str, known: Sequence[str]) -> str:
     return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""
 
 
-def as_options(text: str) -> str:
-    """Say what a model says in Python as options and files of the command line."""
+def as_options(text: str, columns: Collection[str] = ()) -> str:
+    """Say what a model says in Python as options and files of the command line; not what is quoted, nor `columns`."""
+    kept: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        kept.append(found[0])
+        return f"\0{len(kept) - 1}\0"
+
+    text = _QUOTED.sub(keep, text)
     parameters = {name for cls in ESTIMATORS.values() for name in signature(cls).parameters}
     sizes = {card.size_parameter for card in CARDS.values()}
 
     def as_option(found: re.Match[str]) -> str:
         name, equals, _, value = found.groups()
-        is_known = name in _OPTIONS or name in parameters
+        is_known = (name in _OPTIONS or name in parameters) and name not in columns
         is_told = equals or "_" in name or text.startswith(" must be", found.end())
         if not is_known or not is_told or re.search(r"\w\([^()]*$", text[: found.start()]):
             return found[0]
@@ -79,7 +87,8 @@ def as_options(text: str) -> str:
         return option if not value else f"{option}{'=' if option.startswith('--set') else ' '}{value}"
 
     said = re.sub(r"(?<!\w )(?<![\"'])\bX has ", "the table has ", _SETTING.sub(as_option, text))
-    return _ATTRIBUTES.sub("model.majorant", said)
+    said = _ATTRIBUTES.sub("model.majorant", said)
+    return re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], said)
 
 
 def listed(names: Sequence[str]) -> str:

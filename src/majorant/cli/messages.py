@@ -163,10 +163,12 @@ def written(done: str, said: Sequence[str]) -> list[str]:
     return [*labelled("Wrote", done), *look_out_lines(said)]
 
 
-def look_out_lines(sentences: Sequence[str]) -> list[str]:
-    """Return the lines of warnings."""
+def look_out_lines(sentences: Sequence[str], columns: Sequence[str] = ()) -> list[str]:
+    """Return the lines of warnings about a table of these columns."""
     return [
-        line for sentence in sentences for line in wrapped(f"Warning: {as_options(sentence)}", WIDTH, "", "         ")
+        line
+        for sentence in sentences
+        for line in wrapped(f"Warning: {as_options(sentence, columns)}", WIDTH, "", "         ")
     ]
 
 

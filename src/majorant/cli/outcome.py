@@ -125,7 +125,7 @@ def screen(run: FittedRun) -> list[str]:
     if "invariance_tests" in run.later:
         lines += ["", str(run.later["invariance_tests"])]
     if run.look_out:
-        lines += ["", *messages.look_out_lines(run.look_out)]
+        lines += ["", *messages.look_out_lines(run.look_out, run.table.frame.columns)]
     out = run.request.out
     whats = _WHAT if run.matrix.bags is None else {**_WHAT, ASSIGNMENTS: "one row for each bag, with its region"}
     if standardised:

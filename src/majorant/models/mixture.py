@@ -39,14 +39,14 @@ from majorant.laws.separation import separated
 from majorant.models.edges import at_edges
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, of_weighted_rows, refuse_beside_stream
-from majorant.models.mixture_summary import cut_short, degenerate_sentence, fewer_parts, in_its_words, renumbered
+from majorant.models.mixture_summary import degenerate_sentence, fewer_parts, in_its_words, renumbered
 from majorant.models.undetermined_covariances import apart, of_never_together, of_undetermined, undetermined
 from majorant.models.unlinked import of_unlinked_columns, unlinked_columns
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
 from majorant.search.race import Race
-from majorant.search.record import SearchReport, StartRecord
+from majorant.search.record import SearchReport, StartRecord, cut_short
 
 
 class MixtureEstimator(FittedMixture):

@@ -129,11 +129,6 @@ def degenerate_sentence(model: Any) -> str:
     )
 
 
-def cut_short(max_iter: int) -> str:
-    """Say that the solution of a fit is of a run that ended at the limit of steps."""
-    return f"The fit did not converge in max_iter={max_iter} steps: raise it, or tol."
-
-
 def renumbered(model: Any, said: str, order: Sequence[int]) -> str:
     """Return what is said of components, such as "2, 3 (of 3)", with the numbers that they have in some order.
 

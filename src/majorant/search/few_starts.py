@@ -17,6 +17,7 @@ from majorant.engine.descent import Problem, descend
 from majorant.search.contestants import Found, NamedStart, Run, Theta
 from majorant.search.effort import Plan
 from majorant.search.race import Race
+from majorant.search.record import cut_short
 
 
 @dataclass
@@ -54,7 +55,7 @@ class FewStarts(Generic[Theta]):
         found = Race(self, verbose).find(draws)
         if not found.best.converged:
             warnings.warn(
-                f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
+                cut_short(self.max_iter),
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )

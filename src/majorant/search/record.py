@@ -27,6 +27,12 @@ def named(n_descents: int, n_perturbations: int) -> list[tuple[int, str]]:
     return [(n, noun) for n, noun in ((n_descents - n_perturbations, "start"), (n_perturbations, PERTURBATION)) if n]
 
 
+def cut_short(max_iter: int) -> str:
+    """Say that the solution of a fit is of a run that ended at the limit of steps."""
+    steps = counted(max_iter, "step")
+    return f"The fit did not converge within {steps}: allow more, as max_iter={10 * max_iter}, or raise tol."
+
+
 def in_words(n_descents: int, n_perturbations: int) -> str:
     """Write the numbers of starts and of perturbations in words."""
     return " and ".join(counted(n, noun) for n, noun in named(n_descents, n_perturbations))

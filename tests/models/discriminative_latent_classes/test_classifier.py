@@ -266,7 +266,9 @@ def test_rows_without_label_count_at_one_temperature_only() -> None:
 def test_the_limit_of_iterations_holds_and_is_told(beta: float) -> None:
     X, y = xor(100)
     model = mj.DiscriminativeLatentClasses(4, init="random", n_init=1, max_iter=2, tol=0, beta=beta, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2 iterations: raise it, or tol") as told:
+    with pytest.warns(
+        ConvergenceWarning, match="did not converge within 2 steps: allow more, as max_iter=20, or raise tol"
+    ) as told:
         model.fit(X, y)
     assert [w.filename for w in told] == [__file__]
     assert model.n_iter_ <= (8 if beta == 1 else 4)  # two each to compare starts, of EM, of L-BFGS, and of EM again

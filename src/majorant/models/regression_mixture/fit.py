@@ -24,7 +24,6 @@ from majorant.engine.trace import Trace
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.covariates import of_undetermined, refuse_wide_covariates
-from majorant.models.mixture_summary import cut_short
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
 from majorant.models.regression_mixture.extras import Extras, check_unit_weights, shared_columns
@@ -37,7 +36,7 @@ from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped, of_one_line, of_saturated
 from majorant.search.contestants import Found, NamedStart, Run, entrants
 from majorant.search.race import Race, followed, of_all_rows
-from majorant.search.record import StartRecord
+from majorant.search.record import StartRecord, cut_short
 from majorant.solvers.responses import Response
 
 Warned = tuple[str, type[Warning]]
