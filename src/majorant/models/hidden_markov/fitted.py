@@ -100,8 +100,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
         x, *others = units.columns
         if learn is not None:
             self.emissions_ = tuple(learn(one, x, units.weights) for one in self.emissions_)
-        names = getattr(self, "feature_names_in_", None)
-        columns = (*(column for one in self.emissions_ for column in one.read(x, names=names)), *others)
+        columns = (*(column for one in self.emissions_ for column in one.read(x)), *others)
         found = Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1])
         return found, Known(law) if known else law
 
@@ -135,8 +134,7 @@ class FittedMarkovModel(OfTuples, MixtureEstimator):
             return self._stream(X, lengths, groups, time, gating)
         table, sequences, gating = self._cut(X, lengths, groups, time, gating)
         x = with_lags(self._read(table, fitting=False), sequences, self.lags)
-        names = getattr(self, "feature_names_in_", None)
-        return SeriesRows(x, sequences, self._gating_of(gating, len(x)), names)
+        return SeriesRows(x, sequences, self._gating_of(gating, len(x)), getattr(self, "feature_names_in_", None))
 
     def _stream(
         self, X: Any, lengths: Any, groups: Any, time: Any, gating: Any, weights: Any = None, *, fitting: bool = False
