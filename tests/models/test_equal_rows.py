@@ -49,7 +49,7 @@ def test_one_component_twice_that_was_given_is_told() -> None:
 def test_states_of_equal_rows_are_one_state_twice(emission: str, k: int) -> None:
     rows = np.zeros((60, 2))
     model = mj.HiddenMarkovModel(k, emission=emission, effort="fast", random_state=0)
-    with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
+    with pytest.warns(ConvergenceWarning, match="two states are the same: fewer do as well"):
         model.fit(rows)
     assert not model.regular_ and mj.HiddenMarkovModel(1, emission=emission).fit(rows).regular_
 
@@ -67,7 +67,7 @@ def test_more_classes_than_patterns_are_no_regular_solution(items: str, n_patter
 def test_classes_that_items_without_variation_leave_are_one_class_twice() -> None:
     """Rows differ in a covariate alone."""
     rows, age = np.zeros((60, 3), dtype=int), np.arange(60.0)
-    with pytest.warns(ConvergenceWarning, match="two components are the same: fewer do as well"):
+    with pytest.warns(ConvergenceWarning, match="two classes are the same: fewer do as well"):
         model = mj.LatentClassAnalysis(2, random_state=0).fit(rows, gating=age)
     assert not model.regular_
 

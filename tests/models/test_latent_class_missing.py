@@ -133,11 +133,14 @@ def test_numbers_of_an_outcome_are_numbers_however_they_are_missing(values: Any)
     model = mj.LatentClassAnalysis(2, random_state=0).fit(items)
     y = pd.Series(list(values) * 100)
     found = model.distal_outcome(items, y)
-    assert found.kind == "normal" and found.n_rows == 200
+    assert found.kind == "categorical" and found.levels == (0, 1) and found.n_rows == 200
+    amounts = model.distal_outcome(items, 0.5 * y)
+    assert amounts.kind == "normal" and amounts.n_rows == 200
     counts = model.distal_outcome(items, y, method="ml", kind="count")
     shares = model.distal_outcome(items, y, method="ml", kind="categorical")
     assert counts.kind == "count" and shares.levels == (0, 1)
-    assert list(shares.differences().columns) == ["class", "against", "statistic", "df", "p_value"]
+    heads = ["class", "against", "difference", "standard_error", "statistic", "df", "p_value"]
+    assert list(shares.differences().columns) == heads
 
 
 def test_results_print_as_tables() -> None:

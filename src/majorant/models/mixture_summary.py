@@ -199,7 +199,7 @@ def _telling(spread: Array, entries: Sequence[str]) -> NDArray[np.intp]:
     ranked, n_levels = dict.fromkeys(items[j] for j in np.argsort(-spread, kind="stable")), Counter(items)
     widths = np.cumsum([n_levels[item] for item in ranked])
     shown = set([*ranked][: max(int((widths <= MOST_SHOWN).sum()), 1)])
-    return np.array([j for j, item in enumerate(items) if item in shown])
+    return np.array([j for j, item in enumerate(items) if item in shown], dtype=np.intp)
 
 
 def is_rest(entries: Sequence[str], j: int) -> bool:
