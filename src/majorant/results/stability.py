@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
-from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 from sklearn.utils import resample as resampled
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -406,6 +405,8 @@ class _Comparison:
             mine, other = linear_sum_assignment(shared, maximize=True)
         name = np.empty(self.n_parts, dtype=np.intp)
         name[other] = mine
+        from sklearn.metrics import adjusted_rand_score  # takes time to load
+
         rand = float(adjusted_rand_score(self.labels, labels))
         return _Refit(float(getattr(refit, objective_attribute)), shift, rand, name[labels] == self.labels)
 

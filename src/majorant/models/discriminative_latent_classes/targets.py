@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -79,6 +78,8 @@ def share_right(
     if known is None:
         known = targets.classes if targets.kind == "labels" else classes
     of_entry = targets.weights_under(weights)
+    from sklearn.metrics import accuracy_score  # takes time to load
+
     return float(accuracy_score(known[targets.codes], found[targets.rows], sample_weight=of_entry))
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._frames import check_row_names
@@ -404,6 +403,8 @@ class LatentSVC(MarginClassifier):
         labels = samples.one_each(y, "y")
         if sample_weight is not None:
             sample_weight = check_sample_weight(samples.one_each(sample_weight, "sample_weight"), len(labels))
+        from sklearn.metrics import accuracy_score  # takes time to load
+
         return float(accuracy_score(labels, self._predicted(samples), sample_weight=sample_weight))
 
     def _summary(self) -> Summary:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -215,6 +214,8 @@ class FittedLines(RegressorMixin, FormulaEstimator, LikelihoodModel):  # type: i
         target = self._rows(X, y)[1]
         counts = check_extras(len(fits), trials=rows.get("trials"), response=self._response).trials
         self._response.check(np.asarray(target, dtype=np.float64), np.ones(len(fits)) if counts is None else counts)
+        from sklearn.metrics import r2_score  # takes time to load
+
         return float(r2_score(target, fits, sample_weight=check_sample_weight(sample_weight, len(fits))))
 
     def _means(self, block: Block, extras: Extras) -> Array:

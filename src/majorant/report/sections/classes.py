@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score, roc_curve
 
 from majorant.report import numbers
 from majorant.report.charts.axes import draw_grid
@@ -152,6 +151,8 @@ def probabilities_section(classification: Classification) -> Section | None:
     if not of:
         return None
     curves = {c: roc(truth == c, proba[:, c]) for c in of}
+    from sklearn.metrics import roc_auc_score  # takes time to load
+
     areas = {c: float(roc_auc_score(truth == c, proba[:, c])) for c in of}
     bins = {c: calibration(truth == c, proba[:, c]) for c in of}
     worst = min(areas, key=lambda c: areas[c])
@@ -195,6 +196,8 @@ def probabilities_section(classification: Classification) -> Section | None:
 
 def roc(is_class: NDArray[np.bool_], probability: Array) -> Array:
     """Return shares of false and of true positives at every threshold, from (0, 0) to (1, 1), thinned."""
+    from sklearn.metrics import roc_curve  # takes time to load
+
     curve = np.column_stack(roc_curve(is_class, probability, drop_intermediate=False)[:2])
     kept = 1 + evenly(len(curve) - 1, N_POINTS)
     return curve[[0, *kept]]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kstest
 
 from majorant.models.hidden_markov.summary import NEVER_LEFT
 from majorant.models.hidden_markov.times import Times, labels_of, read_times, times_ahead
@@ -475,6 +474,8 @@ def _is_bent(series: Series, column: int) -> bool:
     values = series.residuals_of(column)
     if len(np.unique(values)) < 0.9 * len(values):
         return False
+    from scipy.stats import kstest  # takes time to load
+
     return bool(kstest(values, "norm").statistic * np.sqrt(len(values)) > FURTHEST)
 
 
