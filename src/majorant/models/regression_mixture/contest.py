@@ -21,7 +21,7 @@ from majorant.engine.triangles import lower
 from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import CHEAP, Starts, Theta, plan_of
-from majorant.models.regression_mixture.units import AnyUnits, Units
+from majorant.models.regression_mixture.units import AnyUnits, Units, UnitStream
 from majorant.models.regression_mixture.words import EXACT_ROWS, SEPARATED, of_exact, of_ratio
 from majorant.search.contest import TWINS, MixtureContest
 from majorant.search.contestants import NamedStart, Run
@@ -214,7 +214,11 @@ def contest_of(
         is_plain=units.is_plain and density.response.has_normal_noise,
         is_cheap=units.is_plain and not trim and cost <= CHEAP,
     )
-    if density.response.takes_trials:  # lines that separate rows have many optima, and all runs may share one
+    rows = units.sample if isinstance(units, UnitStream) else units
+    takes_bits = density.response.takes_trials and rows.trials is not None and rows.trials.max() == 1
+    if (
+        takes_bits and not units.is_grouped
+    ):  # lines that separate them have many optima, and all of a round may share one
         plan = replace(plan, sure_rounds=plan.most_rounds, least_rounds=2 * plan.least_rounds)
     return replace(contest, plan=plan.within(cost))
 
