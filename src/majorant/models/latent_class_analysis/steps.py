@@ -165,8 +165,7 @@ class Later(NamedTuple):
 
     psi: Callable[[Evidence, Array], Array]
     solve: Callable[[Evidence], Array]
-    unbounded: Callable[[Evidence, Array], Array] = lambda evidence, beta: np.zeros((len(beta), 0))
-    may_diverge: bool = False
+    unbounded: Callable[[Evidence, Array], Array] | None = None
 
 
 class Solved(NamedTuple):
@@ -195,8 +194,8 @@ def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment
         both = [_evidence(moved[i], densities[i], w, method, modal, items.population) for i in (0, 1)]
         up, down = (later.psi(one, beta).sum(axis=0) for one in both)
         a21[:, j] = -(up - down) / (2 * h)
-    lost = later.unbounded(evidence, beta)
-    if method == "bch" and later.may_diverge and not lost.size:  # negative weights may bound by chance what has none
+    lost = np.zeros((len(beta), 0)) if later.unbounded is None else later.unbounded(evidence, beta)
+    if method == "bch" and later.unbounded is not None and not lost.size:  # negative weights may bound by chance
         by_ml = _evidence(q[0], log_density[0], w, "ml", modal, items.population)
         lost = later.unbounded(by_ml, later.solve(by_ml))
     rest = np.eye(len(beta)) - lost @ lost.T
@@ -272,7 +271,7 @@ def of_covariates(z: Array, w: Array, k: int) -> Later:
             value = new
         return beta
 
-    return Later(psi, solve, unbounded, may_diverge=True)
+    return Later(psi, solve, unbounded)
 
 
 def of_outcome(y: Array, w: Array, shares: Array, kind: str) -> Later:
